@@ -1,0 +1,5 @@
+"""The entry: `streamlit run app.py`."""
+
+import streamlit as st
+
+app = st.App("pages/ui/main.py")

@@ -1,0 +1,1 @@
+"""Times the calculation package and the dashboard, and pictures its pages."""

@@ -1,0 +1,35 @@
+"""`make bench`: the million-point pass, then key press to painted figure on every page.
+
+    python -m benchmarks.bench [pass] [browser] [--samples N] [--page NAME]
+
+Exits 1 where a limit is missed, so that a slow change is noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from benchmarks import browser_latency, pass_points
+
+PARTS = ("pass", "browser")
+
+
+def main() -> int:
+    """Runs the parts asked for, all by default; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Times the calculation package and the dashboard.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--samples", type=int, default=20, help="key presses a page (default 20)")
+    parser.add_argument("--page", action="append", help="only this page; may be repeated")
+    asked = parser.parse_args()
+    if unknown := set(asked.parts) - set(PARTS):
+        parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
+    parts = asked.parts or PARTS
+    kept = [pass_points.report()] if "pass" in parts else []
+    if "browser" in parts:
+        kept.append(browser_latency.report(asked.samples, asked.page))
+    return 0 if all(kept) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

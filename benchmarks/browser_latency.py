@@ -1,0 +1,181 @@
+"""Times, in Chromium, how long a page takes from a key press to its last painted figure.
+
+On each page a control is found whose arrow key changes a figure: a slider of the page, else one of the panel, else a
+number field of the panel. It is pressed over and over, on towards one end and then back, so that many values are new
+to the server and its caches. One sample runs
+
+* from the time stamp that the browser gave the key event,
+* to the moment after the frame that holds the last change to any figure: each change to a figure's elements asks for
+  a callback of the next frame, whose message is handled once that frame has been handed to the screen.
+
+So a sample holds the key's way to the server, the script's run, the answer's way back, and all drawing. A figure that
+is drawn inside a frame's own callback counts up to one frame (17 ms) too long, never too short. After each press the
+page is left alone until its figures have been still for a quarter of a second.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from playwright.sync_api import Locator, sync_playwright
+
+from tests.browser import chromium
+from tests.browser.driver import WIDE, Driver, launch
+from tests.browser.pages import URL_PATHS, name
+from tests.browser.server import dashboard
+
+LIMIT_MEDIAN_MS = 200.0
+WARM_UPS = 3
+STILL_MS = 250
+SAMPLE_TIMEOUT_MS = 15_000
+# A control that changes no figure is given up after this time, and the next one is tried.
+TRIAL_TIMEOUT_MS = 4_000
+
+_STAMP_SCRIPT = """
+() => {
+  const stamp = { key: Infinity, painted: 0 };
+  addEventListener('keydown', (event) => { stamp.key = event.timeStamp; }, { capture: true });
+  const shown = new MessageChannel();
+  shown.port1.onmessage = () => { stamp.painted = performance.now(); };
+  let asked = false;
+  window.__slmopt.onPlotChange = () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; shown.port2.postMessage(0); });
+  };
+  window.__stamp = stamp;
+}
+"""
+
+_SAMPLE_SCRIPT = """
+([stillMs, timeoutMs]) => new Promise((resolve) => {
+  const stamp = window.__stamp, watch = window.__slmopt, start = performance.now();
+  const look = () => {
+    const now = performance.now();
+    if (stamp.painted > stamp.key && now - stamp.painted > stillMs && watch.idle()) resolve(stamp.painted - stamp.key);
+    else if (now - start > timeoutMs) resolve(null);
+    else setTimeout(look, 40);
+  };
+  look();
+})
+"""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Samples of one page in milliseconds, and the control that was pressed."""
+
+    page: str
+    control: str
+    samples_ms: tuple[float, ...]
+
+    @property
+    def median_ms(self) -> float:
+        """Half of the samples are below."""
+        return statistics.median(self.samples_ms)
+
+    @property
+    def p95_ms(self) -> float:
+        """95 % of the samples are below, interpolated between neighbours."""
+        return statistics.quantiles(self.samples_ms, n=20, method="inclusive")[-1]
+
+
+@dataclass
+class _Control:
+    """A slider or number field, and the direction in which it is being moved."""
+
+    element: Locator
+    label: str
+    keys: tuple[str, str]
+    forward: bool = True
+
+    def press(self, driver: Driver, timeout_ms: float) -> float | None:
+        """One key press; milliseconds to the last painted figure, or None where no figure changed."""
+        ends: list[bool] = self.element.evaluate("(e) => [e.value === e.max, e.value === e.min]")
+        if ends[0 if self.forward else 1]:
+            self.forward = not self.forward
+        self.element.focus()
+        driver.page.keyboard.press(self.keys[0] if self.forward else self.keys[1])
+        elapsed: float | None = driver.page.evaluate(_SAMPLE_SCRIPT, [STILL_MS, timeout_ms])
+        return elapsed
+
+
+def _controls(driver: Driver) -> Iterator[_Control]:
+    """Candidates on the page, those of the page itself first."""
+    for area in ("stMain", "stSidebar"):
+        for slider in driver.page.get_by_test_id(area).get_by_role("slider").all():
+            if slider.is_enabled():
+                yield _Control(slider, _label(slider), ("ArrowRight", "ArrowLeft"))
+    for field in driver.page.get_by_test_id("stSidebar").get_by_test_id("stNumberInputField").all():
+        if field.is_enabled() and field.is_visible():
+            yield _Control(field, _label(field), ("ArrowUp", "ArrowDown"))
+
+
+def _label(element: Locator) -> str:
+    return (element.get_attribute("aria-label") or "control without a label").removesuffix(" · changed")
+
+
+def measure(driver: Driver, path: str, samples: int) -> Latency | None:
+    """Samples of one page; None where no control changes a figure."""
+    driver.goto(path)
+    if not driver.chart_keys():
+        return None
+    driver.page.evaluate(_STAMP_SCRIPT)
+    for control in _controls(driver):
+        if control.press(driver, TRIAL_TIMEOUT_MS) is None:
+            continue
+        taken: list[float] = []
+        for _ in range(WARM_UPS + samples):
+            elapsed = control.press(driver, SAMPLE_TIMEOUT_MS)
+            if elapsed is None:
+                raise TimeoutError(
+                    f"{name(path)}: {control.label} changed no figure within {SAMPLE_TIMEOUT_MS} ms"
+                )
+            taken.append(elapsed)
+        return Latency(name(path), control.label, tuple(taken[WARM_UPS:]))
+    return None
+
+
+def report(samples: int, only: Sequence[str] | None = None) -> bool:
+    """Prints median and p95 of every page; returns whether all medians are below the limit."""
+    executable = chromium.find()
+    if executable is None:
+        print("No Chromium: the pages are not timed.")
+        return not chromium.required()
+    if unknown := set(only or ()) - {name(path) for path in URL_PATHS}:
+        raise SystemExit(f"no page {', '.join(sorted(unknown))}: there are {', '.join(map(name, URL_PATHS))}")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    kept = True
+    with dashboard() as address, sync_playwright() as playwright:
+        browser = launch(playwright, executable)
+        version = re.sub(r"^(\d+).*", r"\1", browser.version)
+        print(
+            f"Key press to last painted figure, Chromium {version} on {cores} cores, {samples} samples a page"
+        )
+        print(f"(limit: median {LIMIT_MEDIAN_MS:g} ms)")
+        if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5 * (cores or 1):
+            print(
+                f"  The machine is busy (load {os.getloadavg()[0]:.1f}): times are longer than they need be."
+            )
+        print(f"  {'page':<14}{'median':>8}{'p95':>8}{'least':>8}{'most':>8}  ms   control")
+        for path in URL_PATHS:
+            if only and name(path) not in only:
+                continue
+            context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+            result = measure(Driver(context.new_page(), address), path, samples)
+            context.close()
+            if result is None:
+                print(f"  {name(path):<14}no control changes a figure here")
+                continue
+            low, high = min(result.samples_ms), max(result.samples_ms)
+            print(
+                f"  {result.page:<14}{result.median_ms:8.0f}{result.p95_ms:8.0f}{low:8.0f}{high:8.0f}"
+                f"       {result.control}"
+            )
+            kept = kept and result.median_ms < LIMIT_MEDIAN_MS
+        browser.close()
+    return kept

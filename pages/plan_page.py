@@ -1,0 +1,44 @@
+"""Plan: which technique first, and which do nothing here?"""
+
+import streamlit as st
+
+from pages.ui import parts, state
+from pages.ui.chart import chart
+from slmopt.advice.plan import plan
+from slmopt.figures import plan as figures
+from slmopt.reports import plan_tables
+from slmopt.theory.evaluation import evaluate
+from slmopt.words import arithmetic
+from slmopt.words import plan as words
+from slmopt.words.scenario_line import scenario_line
+from slmopt.words.sources import source_lines
+
+scenario = state.current()
+evaluation = evaluate(scenario)
+trials = plan(scenario)
+
+parts.scenario_line(scenario_line(scenario))
+parts.answer(words.answer(trials))
+parts.tiles([parts.Tile(*tile) for tile in words.tiles(trials)])
+
+chart(
+    figures.matrix(trials),
+    title=words.matrix_title(trials),
+    key="plan_matrix",
+    alt=words.matrix_alt(trials),
+    kinds=("estimate",),
+    phone_height=420,
+    data=plan_tables.gains(trials),
+)
+
+st.markdown("#### The order of operations, for this scenario")
+st.markdown(
+    "\n".join(f"{number}. {line}" for number, line in enumerate(words.steps(evaluation, trials), start=1))
+)
+st.markdown("#### Which bottleneck each technique attacks")
+st.markdown(plan_tables.bottlenecks_markdown(trials))
+
+parts.arithmetic(arithmetic.plan(evaluation, trials))
+parts.data_section()
+parts.sources(source_lines(evaluation))
+parts.next_link("How close does your own benchmark come?", "measurements")

@@ -1,0 +1,205 @@
+"""The one doorway through which figures reach the page.
+
+`st.plotly_chart` mounts a new chart for every change, which loses the reader's zoom; this component keeps its
+chart and hands Plotly the difference. It draws with the plotly.js of the installed plotly package.
+"""
+
+import base64
+import hashlib
+import json
+import logging
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly
+import plotly.graph_objects as go
+import streamlit as st
+
+from slmopt.figures import theme
+
+# Streamlit serves the folder `static` beside its main script as /app/static.
+STATIC = Path(__file__).resolve().parent / "static"
+LIBRARY = "plotly.min.js"
+TABLES_KEY = "_slmopt_tables"
+# Longer columns of numbers travel as binary: smaller, and faster to write and to read.
+_BINARY_FROM = 24
+_DIGITS = 6
+
+_log = logging.getLogger(__name__)
+
+
+def chart(
+    figure: go.Figure,
+    *,
+    title: str,
+    key: str,
+    alt: str,
+    height: int | None = None,
+    phone_height: int = theme.HEIGHT_PHONE,
+    kinds: Sequence[theme.KindName] = (),
+    data: pd.DataFrame | None = None,
+) -> None:
+    """Draw a figure under its title.
+
+    Parameters
+    ----------
+    title
+        The finding, 12 words at most; `**…**` for its numbers.
+    key
+        Stable and unique on the page: zoom and pan live as long as it does.
+    alt
+        What the picture shows, for those who do not see it; it repeats title and range.
+    height, phone_height
+        [px] Without `height`, the layout's own. The second serves widths below 480 px.
+    kinds
+        Draws the page's one key beside the title.
+    data
+        The figure's numbers; `parts.data_section()` shows them, with a download.
+    """
+    if data is not None:
+        st.session_state.setdefault(TABLES_KEY, {})[key] = (title.replace("**", ""), data)
+    payload = {
+        "title": title,
+        "alt": alt,
+        "name": key,
+        "height": height or figure.layout.height or theme.HEIGHT_MAIN,
+        "phoneHeight": phone_height,
+        "phoneBelow": theme.PHONE_BELOW_PX,
+        "kinds": list(kinds),
+        "figure": compact(figure),
+    }
+    _component()(key=key, data=encode(payload))
+
+
+def begin_page() -> None:
+    """Forget the tables of the page before; the entry script calls this at the start of every run."""
+    st.session_state[TABLES_KEY] = {}
+
+
+def encode(payload: Mapping[str, Any]) -> bytes:
+    """The message's bytes. As a dict it would be written twice, with spaces."""
+    return json.dumps(payload, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def compact(figure: go.Figure) -> dict[str, Any]:
+    """The figure as small JSON: no template, no more digits than a screen can show."""
+    spec: dict[str, Any] = figure.to_plotly_json()
+    spec["layout"].pop("template", None)
+    return {"data": _small(spec["data"]), "layout": _small(spec["layout"])}
+
+
+def _small(value: Any) -> Any:
+    """The value for JSON, recursively."""
+    if isinstance(value, str | bool | int) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        if "bdata" in value:
+            return _array(_decoded(value))
+        return {name: _small(part) for name, part in value.items()}
+    if isinstance(value, pd.Series | pd.Index):
+        value = value.to_numpy()
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    if isinstance(value, list | tuple):
+        return [_small(part) for part in value]
+    if isinstance(value, np.bool_ | np.integer):
+        return value.item()
+    return _number(float(value)) if isinstance(value, float | np.floating) else str(value)
+
+
+def _decoded(spec: Mapping[str, Any]) -> np.ndarray:
+    """The array in Plotly's base64 form."""
+    flat = np.frombuffer(base64.b64decode(spec["bdata"]), np.dtype(spec["dtype"]))
+    return flat.reshape([int(length) for length in spec["shape"].split(",")]) if "shape" in spec else flat
+
+
+def _array(values: np.ndarray) -> Any:
+    """Long numeric arrays as Plotly's base64 form, others as lists."""
+    small = values.size < _BINARY_FROM
+    if small or values.dtype.kind not in "fiu":
+        return [_small(part) for part in values.tolist()]
+    narrow = values.astype("<f4" if values.dtype.kind == "f" or np.abs(values).max() > 2**31 - 1 else "<i4")
+    spec = {"dtype": narrow.dtype.str[1:], "bdata": base64.b64encode(narrow.tobytes()).decode()}
+    return spec if values.ndim == 1 else {**spec, "shape": ", ".join(map(str, values.shape))}
+
+
+def _number(value: float) -> float | int | None:
+    """The number with six significant digits; None where it is no number, which Plotly leaves out."""
+    if not math.isfinite(value):
+        return None
+    if value.is_integer() and abs(value) < 10**_DIGITS:
+        return int(value)
+    return float(f"{value:.{_DIGITS}g}")
+
+
+@cache
+def _component() -> Any:
+    """The registered component; once a process, with plotly.js put where Streamlit serves it."""
+    place_library()
+    return st.components.v2.component("slmopt.chart", js=_loader(), isolate_styles=False)
+
+
+def _loader() -> str:
+    """The few lines that travel with every message; the component itself is a file that browsers keep."""
+    version = hashlib.sha256((STATIC / "chart.js").read_bytes() + (STATIC / "chart.css").read_bytes())
+    options = {
+        "version": version.hexdigest()[:12],
+        "library": f"{LIBRARY}?v={plotly.__version__}",
+        "slots": [*theme.SLOTS, *theme.SURFACES],
+        "light": [*theme.CATEGORICAL["light"], *theme.SURFACE_VALUES["light"]],
+    }
+    return _LOADER.replace("OPTIONS", json.dumps(options, separators=(",", ":")))
+
+
+# The application's root is read from Streamlit's own script, since pages have addresses of their own.
+_LOADER = """
+const own = document.querySelector('script[type="module"][src*="/static/js/"]');
+const root = own ? own.src.split("/static/js/")[0] : location.origin;
+const options = OPTIONS;
+export default async function (component) {
+  try {
+    const chart = await import(`${root}/app/static/chart.js?v=${options.version}`);
+    return chart.default(component, options);
+  } catch (error) {
+    console.warn(error);
+    component.parentElement.textContent =
+      `This figure could not load its drawing code from ${root}/app/static. Reload the page to try again.`;
+  }
+}
+"""
+
+
+def place_library(folder: Path = STATIC) -> Path:
+    """Copy plotly.js to where Streamlit serves it, unless it is there.
+
+    The copy appears under its name only when complete, so that several processes may do this at once.
+    """
+    source = Path(plotly.__file__).parent / "package_data" / LIBRARY
+    target = folder / LIBRARY
+    if target.is_file() and _same(source, target):
+        return target
+    try:
+        folder.mkdir(exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix="plotly-", suffix=".partial.js", dir=folder)
+        os.close(handle)
+        shutil.copy2(source, name)
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except OSError as error:
+        # The figure says so itself in the browser, beside what it would have shown.
+        _log.warning("plotly.js could not be copied to %s: %s", folder, error)
+    return target
+
+
+def _same(source: Path, target: Path) -> bool:
+    """Whether the copy is of this very file: `copy2` keeps size and time."""
+    one, other = source.stat(), target.stat()
+    return one.st_size == other.st_size and int(one.st_mtime) == int(other.st_mtime)

@@ -1,0 +1,191 @@
+"""Number fields of the scenario: empty means the preset's value, a value overrides it, emptying goes back.
+
+Every field is bound to the address under its own name. Where a quantity spans decades a 1-2-5 slider stands beside the
+field; it is a view of the field and has no state of its own, so that several pages may carry it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import streamlit as st
+
+from slmopt.words import numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A nullable number of the scenario. ``steps`` are the slider's stops; none for fields without a slider."""
+
+    name: str
+    label: str
+    whole: bool = False
+    steps: tuple[float, ...] = ()
+    help: str | None = None
+
+
+def one_two_five(first: int, last: int) -> tuple[float, ...]:
+    """Stops 1, 2, 5 of every decade from 10^first to 10^last."""
+    stops = [m * 10.0**decade for decade in range(first, last) for m in (1, 2, 5)]
+    return (*stops, 10.0**last)
+
+
+def powers_of_two(last: int) -> tuple[float, ...]:
+    """1, 2, 4 … 2^last."""
+    return tuple(2.0**power for power in range(last + 1))
+
+
+FIELDS = {
+    field.name: field
+    for field in (
+        Field("prompt", "Prompt (tokens)", True, one_two_five(1, 6)),
+        Field("output", "Output (tokens)", True, one_two_five(1, 5)),
+        Field("batch", "Sequences at once", True, powers_of_two(12)),
+        Field(
+            "context",
+            "Context (tokens)",
+            True,
+            one_two_five(2, 6),
+            help="Cached tokens a sequence at which decode and memory are evaluated.",
+        ),
+        Field("bandwidth_gbs", "Bandwidth (GB/s)", False, one_two_five(1, 4)),
+        Field("peak_tflops", "Matrix rate (TFLOPS)", False, one_two_five(-1, 4)),
+        Field(
+            "weight_bits", "Bits a weight", False, (1.58, 2.0, 3.0, 4.0, 4.5, 5.0, 6.0, 8.0, 8.5, 16.0, 32.0)
+        ),
+        Field("capacity_gb", "Memory (GB)"),
+        Field("power_w", "Power (W)"),
+        Field("price_per_hour", "Price (per hour)"),
+        Field("target_ttft_ms", "First token (ms)"),
+        Field("target_tpot_ms", "Time per token (ms)"),
+        Field("target_users", "Users at once", True),
+        Field(
+            "shared_prefix",
+            "Shared by all (tokens)",
+            True,
+            help="A prefix that all sequences have in common: held and read once.",
+        ),
+        Field(
+            "prefix_hit",
+            "Of the prompt, cached (tokens)",
+            True,
+            help="Prompt tokens already in the cache: prefill skips them.",
+        ),
+        Field("draft_tokens", "Draft length (tokens)", True),
+        Field("acceptance", "Acceptance rate (0 to 1)"),
+        Field(
+            "draft_cost",
+            "Draft cost (of a step)",
+            help="Time for one drafted token as a share of a decode step.",
+        ),
+        Field("bandwidth_fraction", "Bandwidth reached (0 to 1)"),
+        Field("compute_fraction", "Matrix rate reached (0 to 1)"),
+        Field("fixed_ms", "Fixed time a pass (ms)"),
+        Field("buffers_gb", "Buffers (GB)"),
+        Field("block_tokens", "Block (tokens)", True),
+    )
+}
+
+
+def value_of(name: str) -> float | int | None:
+    """What the field holds; None where it is empty."""
+    held = st.session_state.get(name)
+    return held if isinstance(held, int | float) else None
+
+
+def reset(names: Sequence[str]) -> None:
+    """Empty these fields: back to the presets' values."""
+    for name in names:
+        st.session_state[name] = None
+
+
+def number_field(
+    name: str, preset: float | None, note: str = "", *, slider: bool = False, disabled: str = ""
+) -> None:
+    """The field, with the preset's value as placeholder; below it, once changed, what the preset says.
+
+    ``disabled`` is the reason why the field cannot apply; empty where it can.
+    """
+    field = FIELDS[name]
+    if slider and field.steps:
+        left, right = st.columns([2, 3], vertical_alignment="bottom", gap="small")
+        with left:
+            _entry(field, preset, disabled)
+        with right:
+            slider_view(name, preset, place="panel", label_visibility="collapsed")
+    else:
+        _entry(field, preset, disabled)
+    if value_of(name) is not None and (preset is not None or note):
+        said = f"Preset: {_plain(preset, field)}" if preset is not None else "Preset: none"
+        st.markdown(f":small[{said}{' · ' + note if note else ''}]")
+
+
+def _entry(field: Field, preset: float | None, disabled: str) -> None:
+    changed = value_of(field.name) is not None
+    st.number_input(
+        f"{field.label}{' · changed' if changed else ''}",
+        value=None,
+        placeholder=_plain(preset, field) if preset is not None else "not set",
+        step=1 if field.whole else None,
+        format="%d" if field.whole else "%.6g",
+        key=field.name,
+        bind="query-params",
+        help=disabled or field.help,
+        disabled=bool(disabled),
+    )
+
+
+def _plain(value: float | None, field: Field) -> str:
+    if value is None:
+        return numbers.UNKNOWN
+    return f"{value:,.0f}" if field.whole else numbers.trimmed(numbers.figures(value, 4))
+
+
+def slider_view(
+    name: str,
+    preset: float | None,
+    *,
+    place: str,
+    label_visibility: Literal["visible", "collapsed"] = "visible",
+) -> None:
+    """A 1-2-5 slider over the field; moving it writes the field.
+
+    A value between the stops is a stop of its own while it lasts, so that the slider never shows another than the field.
+    Where neither field nor preset has one it stands at "–", before the first stop.
+    """
+    field = FIELDS[name]
+    key = f"_slider_{place}_{name}"
+    now = value_of(name)
+    at = now if now is not None else preset
+    stops: list[float | int | str] = [_stop(stop, field) for stop in field.steps]
+    if at is None:
+        stops.insert(0, numbers.UNKNOWN)
+        st.session_state[key] = numbers.UNKNOWN
+    else:
+        # Two stops that read alike could not be told apart.
+        same = next((stop for stop in field.steps if _plain(stop, field) == _plain(at, field)), None)
+        if same is None:
+            stops = [_stop(value, field) for value in sorted([*field.steps, at])]
+        st.session_state[key] = _stop(at if same is None else same, field)
+    st.select_slider(
+        field.label,
+        stops,
+        key=key,
+        on_change=_take,
+        args=(name, key),
+        label_visibility=label_visibility,
+        format_func=lambda stop: stop if isinstance(stop, str) else _plain(stop, field),
+    )
+
+
+def _stop(value: float, field: Field) -> float | int:
+    return int(value) if field.whole or value == int(value) else value
+
+
+def _take(name: str, key: str) -> None:
+    chosen = st.session_state[key]
+    if isinstance(chosen, str):
+        return
+    st.session_state[name] = int(chosen) if FIELDS[name].whole else float(chosen)

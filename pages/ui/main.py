@@ -1,0 +1,55 @@
+"""The entry script: the frame around every page. Streamlit runs it on each interaction, then the page."""
+
+import gc
+from pathlib import Path
+
+import streamlit as st
+
+from pages.ui import chart, panel, parts, sitemap, state
+
+HERE = Path(__file__).resolve().parent
+
+
+@st.cache_resource(show_spinner=False)
+def settle() -> None:
+    """Take what the libraries made out of garbage collection.
+
+    Streamlit collects after every run; over 120,000 objects that never die it takes 58 ms, then 0.004 ms.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def navigation() -> st.Page:
+    """The top bar; the page that the address asks for."""
+    first, *others = sitemap.PAGES
+    pages = [
+        st.Page(first.file, title=first.title, url_path="start", default=True),
+        *(st.Page(page.file, title=page.title, url_path=page.url_path) for page in others),
+    ]
+    # The default page answers at the root only; links to its own address are as good.
+    named = st.Page(first.file, title=first.title, url_path=first.url_path, visibility="hidden")
+    return st.navigation([*pages, named], position="top")
+
+
+def main() -> None:
+    """Draw the frame, the panel and the page."""
+    st.set_page_config(page_title="slmopt", page_icon=str(HERE / "assets" / "icon.svg"), layout="wide")
+    page = navigation()
+    settle()
+    st.logo(str(HERE / "assets" / "logo.svg"))
+    st.html(HERE / "assets" / "page.css")
+    chart.begin_page()
+    with st.sidebar:
+        panel.scenario_panel()
+    with st.container(key="slm_page", width=1100, gap=26):
+        problem = state.error()
+        if not problem:
+            page.run()
+            return
+        parts.error_box(problem)
+        with parts.dimmed():
+            page.run()
+
+
+main()

@@ -1,0 +1,228 @@
+"""The scenario panel of the sidebar: eight controls at first, the rest in closed groups that say their state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args
+
+import streamlit as st
+
+from pages.ui import fields, state
+from pages.ui.fields import number_field, value_of
+from slmopt.specs.base import Sourced
+from slmopt.specs.device import GB, GIB, Rate
+from slmopt.specs.library import library
+from slmopt.specs.scenario import SCHEMA_VERSION, Engine, Scenario, scenario
+from slmopt.specs.setup import Setup, resolve
+from slmopt.words import numbers
+from slmopt.words.scenario_line import source_words
+
+DEFAULT = Scenario()
+SAME = "same as K"
+AUTO = "the engine's own"
+
+BITS = ("weight_bits",)
+OF_THE_DEVICE = ("bandwidth_gbs", "peak_tflops", "capacity_gb", "power_w", "price_per_hour")
+HARDWARE = (*OF_THE_DEVICE, *BITS)
+TARGETS = ("target_ttft_ms", "target_tpot_ms", "target_users")
+PREFIX = ("shared_prefix", "prefix_hit")
+DRAFT = ("draft_tokens", "acceptance", "draft_cost")
+ASSUMED = ("bandwidth_fraction", "compute_fraction", "fixed_ms", "buffers_gb", "block_tokens")
+
+
+def scenario_panel() -> None:
+    """Draw the panel and offer what it says as the scenario."""
+    _version_mark()
+    presets = library()
+    chosen: dict[str, Any] = {
+        "model": _choice("Model", "model", presets.models, DEFAULT.model),
+        "device": _choice(
+            "Device", "device", presets.devices, DEFAULT.device, on_change=_forget, args=(OF_THE_DEVICE,)
+        ),
+    }
+    left, right = st.columns(2, gap="small")
+    with left:
+        chosen["weights"] = _choice(
+            "Weights", "weights", presets.weights, DEFAULT.weights, on_change=_forget, args=(BITS,)
+        )
+    with right:
+        chosen["cache_k"] = _choice("Cache", "cache_k", presets.caches, DEFAULT.cache_k)
+    base = resolve(scenario(chosen))
+    for pair in (("prompt", "output"), ("batch", "context")):
+        for column, name in zip(st.columns(2, gap="small"), pair, strict=True):
+            with column:
+                number_field(name, _workload_preset(name))
+    chosen |= _groups(base)
+    wanted = {**chosen, **{name: value_of(name) for name in fields.FIELDS}}
+    state.offer(wanted)
+
+
+def _version_mark() -> None:
+    """A hidden field that writes the scenario's version into the address, so that an old link keeps its meaning."""
+    st.session_state.setdefault("v", str(SCHEMA_VERSION))
+    with st.container(key="slm_version"):
+        st.text_input("Link version", key="v", bind="query-params")
+
+
+def _forget(names: Sequence[str]) -> None:
+    """Another preset was chosen: what overrode the last one goes."""
+    fields.reset(names)
+    st.session_state.pop("_sold", None)
+
+
+def _choice(label: str, key: str, records: Mapping[str, Sourced], default: object, **events: Any) -> str:
+    """A searchable choice; the address carries the record's name."""
+    # The default stands first: a choice whose default is another place warns whenever the program sets it.
+    first = records[str(default)].name
+    names = [first, *(record.name for record in records.values() if record.name != first)]
+    picked = st.selectbox(label, names, key=key, bind="query-params", **events)
+    return next(ident for ident, record in records.items() if record.name == picked)
+
+
+def _workload_preset(name: str) -> float:
+    if name != "context":
+        return float(getattr(DEFAULT, name))
+    return float((value_of("prompt") or DEFAULT.prompt) + (value_of("output") or DEFAULT.output))
+
+
+def _groups(base: Setup) -> dict[str, Any]:
+    """The closed groups; returns what their choices say (number fields speak for themselves)."""
+    _group("hardware", _hardware_words(), lambda: _hardware(base), expanded=True)
+    _group("targets", _target_words(), _targets)
+    _group("prefix", _prefix_words(), lambda: _numbers(PREFIX))
+    chosen = _group("speculation", _draft_words(), _speculation)
+    return {**chosen, **_group("engine", "Engine and assumptions", lambda: _engine(base))}
+
+
+def _group(
+    key: str, label: str, body: Callable[[], dict[str, Any]], *, expanded: bool = False
+) -> dict[str, Any]:
+    with st.expander(label, key=f"slm_group_{key}", expanded=expanded):
+        return body()
+
+
+def _reset(names: Sequence[str]) -> None:
+    if any(value_of(name) is not None for name in names):
+        st.button("Reset to the preset", key=f"reset_{names[0]}", on_click=fields.reset, args=(names,))
+
+
+def _numbers(names: Sequence[str]) -> dict[str, Any]:
+    for name in names:
+        preset = getattr(DEFAULT, name)
+        number_field(name, None if preset is None else float(preset))
+    _reset(names)
+    return {}
+
+
+def _changed(names: Sequence[str]) -> int:
+    return sum(value_of(name) is not None for name in names)
+
+
+def _hardware_words() -> str:
+    changed = _changed(HARDWARE)
+    return f"Hardware · {changed} changed" if changed else "Hardware · as the preset"
+
+
+def _hardware(base: Setup) -> dict[str, Any]:
+    device, note = base.device, source_words(base.device)
+    number_field("bandwidth_gbs", device.bandwidth_gbs, note, slider=True)
+    peak = base.decode.ceiling
+    number_field(
+        "peak_tflops",
+        None if peak is None else peak / 1e12,
+        f"{base.decode.ceiling_type}, {note}",
+        slider=True,
+    )
+    if peak is None:
+        st.markdown(":small[No matrix rate is known for this chip: enter yours.]")
+    number_field(
+        "weight_bits",
+        8 * base.weight_bytes / base.model.total_params,
+        source_words(base.weights),
+        slider=True,
+    )
+    if len(device.capacities) > 1:
+        st.selectbox(
+            "Sold with", device.capacities, format_func=_memory_name, key="_sold", on_change=_take_memory
+        )
+    known = base.capacity
+    number_field("capacity_gb", None if known is None else known / GB, note)
+    if base.device.unconfirmed:
+        st.markdown(":small[These figures are remembered, not confirmed: check them for your device.]")
+    number_field("power_w", device.power_w, note)
+    number_field("price_per_hour", device.price_per_hour)
+    _reset(HARDWARE)
+    return {}
+
+
+def _memory_name(size: float) -> str:
+    in_gib = size / GIB
+    return f"{in_gib:g} GiB" if in_gib == round(in_gib, 2) else f"{size / GB:g} GB"
+
+
+def _take_memory() -> None:
+    st.session_state["capacity_gb"] = st.session_state["_sold"] / GB
+
+
+def _target_words() -> str:
+    first = value_of("target_ttft_ms") or state.HOUSE_TARGETS["target_ttft_ms"]
+    token = value_of("target_tpot_ms") or state.HOUSE_TARGETS["target_tpot_ms"]
+    return f"Targets · {numbers.trimmed(numbers.figures(first))} ms, {numbers.trimmed(numbers.figures(token))} ms"
+
+
+def _targets() -> dict[str, Any]:
+    for name in TARGETS:
+        number_field(name, state.HOUSE_TARGETS.get(name))
+    _reset(TARGETS)
+    return {}
+
+
+def _prefix_words() -> str:
+    hit, shared = value_of("prefix_hit") or 0, value_of("shared_prefix") or 0
+    if not hit and not shared:
+        return "Shared prefix · off"
+    return f"Shared prefix · {shared:,} shared, {hit:,} cached"
+
+
+def _draft_words() -> str:
+    length = value_of("draft_tokens")
+    return f"Speculation · {length:,} drafted" if length else "Speculation · off"
+
+
+def _speculation() -> dict[str, Any]:
+    number_field("draft_tokens", float(DEFAULT.draft_tokens))
+    number_field("acceptance", None)
+    names = ["none", *(model.name for model in library().models.values())]
+    picked = st.selectbox("Draft model", names, key="draft_model", bind="query-params")
+    has_model = picked != "none"
+    number_field("draft_cost", None, disabled="The draft model gives the cost." if has_model else "")
+    _reset(DRAFT)
+    ids = {model.name: ident for ident, model in library().models.items()}
+    return {"draft_model": ids[picked] if has_model else None}
+
+
+def _engine(base: Setup) -> dict[str, Any]:
+    engine = st.selectbox("Engine", get_args(Engine), key="engine", bind="query-params")
+    compute = st.selectbox("Compute type", [AUTO, *get_args(Rate)[1:]], key="compute", bind="query-params")
+    caches = {record.name: ident for ident, record in library().caches.items()}
+    value_cache = st.selectbox("Cache for values", [SAME, *caches], key="cache_v", bind="query-params")
+    allocation = st.selectbox(
+        "Cache allocation", ["paged", "reserved"], key="allocation", bind="query-params"
+    )
+    units = [unit.name for unit in base.device.units]
+    chosen: dict[str, Any] = {}
+    if len(units) > 1:
+        for phase in ("prefill", "decode"):
+            held = st.session_state.get(f"{phase}_unit")
+            if held not in units:
+                st.session_state[f"{phase}_unit"] = units[0]
+            label = f"{phase.capitalize()} runs on"
+            chosen[f"{phase}_unit"] = st.selectbox(label, units, key=f"{phase}_unit", bind="query-params")
+    _numbers(ASSUMED)
+    return {
+        **chosen,
+        "engine": engine,
+        "compute": None if compute == AUTO else compute,
+        "cache_v": None if value_cache == SAME else caches[value_cache],
+        "allocation": allocation,
+    }

@@ -1,0 +1,120 @@
+"""The anatomy that pages share: scenario line, answer, tiles, key, and the three closed sections at the end."""
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from pages.ui import chart, sitemap
+from slmopt.figures import theme
+
+# Numbers stay on one line with their units.
+_BOLD = re.compile(r"\*\*.+?\*\*")
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One figure at a glance: its label with the unit, its value, a note, and help on request."""
+
+    label: str
+    value: str
+    note: str = ""
+    help: str = ""
+
+
+def scenario_line(markdown: str) -> None:
+    """What the page is about, small: model · weights · cache · device …, changes in bold."""
+    with st.container(key="slm_scenario"):
+        st.markdown(f":small[{markdown}]")
+
+
+def answer(markdown: str) -> None:
+    """The page's one sentence; `**…**` for its numbers, three at most."""
+    with st.container(key="slm_answer"):
+        st.header(_BOLD.sub(lambda bold: bold[0].replace(" ", "\u00a0"), markdown), anchor=False)
+
+
+def tiles(shown: Sequence[Tile]) -> None:
+    """Two to four tiles: in a row on wide screens, two a row on phones."""
+    st.html(f'<div class="slm-tiles slm-tiles-{len(shown)}" role="list">{"".join(map(_tile, shown))}</div>')
+
+
+def _tile(tile: Tile) -> str:
+    """A tile's HTML."""
+    label, value, note = (html.escape(text) for text in (tile.label, tile.value, tile.note))
+    about = html.escape(tile.help, quote=True)
+    told = (
+        f'<span class="slm-help" tabindex="0" role="note" aria-label="{about}" data-help="{about}">?</span>'
+    )
+    return (
+        f'<div class="slm-tile" role="listitem"><div class="slm-tile-label">{label}{told if about else ""}</div>'
+        f'<div class="slm-tile-value">{value}</div><div class="slm-tile-note">{note}</div></div>'
+    )
+
+
+def key_line(kinds: Sequence[theme.KindName]) -> None:
+    """The page's one key where no figure carries it: □ ceiling ○ estimate ◆ measured."""
+    marks = {"ceiling": "□", "estimate": ":violet[○]", "measured": ":green[◆]"}
+    st.markdown(":small[" + "   ".join(f"{marks[kind]} {kind}" for kind in kinds) + "]")
+
+
+def arithmetic(lines: str | Sequence[str]) -> None:
+    """The closed section that shows how the numbers came about; one line of Markdown a step."""
+    with st.expander("Show the arithmetic", key="slm_arithmetic"):
+        st.markdown(lines if isinstance(lines, str) else "\n\n".join(lines))
+
+
+def data_section() -> None:
+    """The closed section with the numbers of every figure that was drawn with `data=`."""
+    tables = st.session_state.get(chart.TABLES_KEY, {})
+    section = st.expander("Data", key="slm_data", on_change="rerun")
+    if not section.open:
+        return
+    with section:
+        for key, (title, table) in tables.items():
+            st.markdown(f"**{title}**")
+            data_table(table, f"slmopt-{key}.csv")
+
+
+def data_table(table: pd.DataFrame, file_name: str) -> None:
+    """A table and its download, which is written only when asked for."""
+    st.dataframe(table, hide_index=True, key=f"table {file_name}")
+    st.download_button(
+        "Download CSV",
+        data=lambda: table.to_csv(index=False),
+        file_name=file_name,
+        mime="text/csv",
+        key=f"download {file_name}",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def sources(lines: Sequence[str]) -> None:
+    """The closed section that says where numbers come from; one source a line of Markdown."""
+    with st.expander("Sources", key="slm_sources"):
+        st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def next_link(label: str, page: str) -> None:
+    """The link to the next question; `page` is its address, such as "roofline"."""
+    with st.container(key=f"slm_next_{page}"):
+        st.page_link(sitemap.entry(page).file, label=f"{label} →")
+
+
+def error_box(sentence: str) -> None:
+    """What is wrong and what would be right, in ink beside the mark of what is missed."""
+    with st.container(key="slm_error", border=True):
+        st.markdown(f"✕ {sentence}")
+
+
+@contextmanager
+def dimmed(label: str = "The last valid answer:") -> Iterator[None]:
+    """The last valid answer while the present entry is wrong: labelled and pale."""
+    st.markdown(f":small[{label}]")
+    with st.container(key="slm_dimmed", gap=26):
+        yield

@@ -1,0 +1,43 @@
+"""The scenario that the pages read: what the panel's fields say, or the last valid one while an entry is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from slmopt.specs.base import SpecError
+from slmopt.specs.scenario import Scenario, scenario
+from slmopt.specs.setup import resolve
+
+# What people read comfortably: half a second to a first token, and twice reading speed after it.
+HOUSE_TARGETS = {"target_ttft_ms": 500.0, "target_tpot_ms": 40.0}
+
+_VALID = "_slmopt_valid"
+_ERROR = "_slmopt_error"
+
+
+def current() -> Scenario:
+    """The scenario to show."""
+    found = st.session_state.get(_VALID)
+    return found if isinstance(found, Scenario) else scenario(dict(HOUSE_TARGETS))
+
+
+def error() -> str:
+    """The sentence that says what is wrong with the present entries; empty where they are right."""
+    return str(st.session_state.get(_ERROR, ""))
+
+
+def offer(values: dict[str, Any]) -> Scenario:
+    """Take the fields' values where they make a valid scenario; else keep the last valid one and say what is wrong."""
+    try:
+        offered = scenario(
+            {**HOUSE_TARGETS, **{name: value for name, value in values.items() if value is not None}}
+        )
+        resolve(offered)
+    except SpecError as wrong:
+        st.session_state[_ERROR] = str(wrong)
+        return current()
+    st.session_state[_ERROR] = ""
+    st.session_state[_VALID] = offered
+    return offered

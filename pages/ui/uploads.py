@@ -1,0 +1,166 @@
+"""Benchmark files of this session: taken in, kept while pages change, shown or left out, and refused with a reason.
+
+Files live in the session and in no link. What each says is kept, not its bytes; reading is cached by content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from slmopt.measured.detect import read_benchmark
+from slmopt.measured.table import ReadResult
+from slmopt.measured.text import UnreadableFile
+from slmopt.words.measured_rows import short
+from slmopt.words.scenario_line import escape
+
+MOST_FILES: Final = 64
+MOST_MB: Final = 1024
+"""Largest file: a million rows of llama-bench are a third of it."""
+
+SHOWN: Final = "measurement_files"
+"""Key of the field that says which files are shown."""
+
+_FILES = "_slmopt_files"
+_PENDING = "_slmopt_pending"
+_REFUSED = "_slmopt_refused"
+_TURN = "_slmopt_upload_turn"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One file: the digest of its bytes, and what it says."""
+
+    digest: str
+    read: ReadResult
+
+
+def shown() -> dict[str, Upload]:
+    """The files that the page is about, by their names on it; none while the sample stands in."""
+    files = _files()
+    return {label: files[label] for label in st.session_state.get(SHOWN, []) if label in files}
+
+
+def uploader() -> None:
+    """The field for files, the list of those that are kept, and one sentence for each that could not be read."""
+    turn = st.session_state.setdefault(_TURN, 0)
+    key = f"measurement_upload_{turn}"
+    with st.container(gap="small"):
+        st.file_uploader(
+            "Add what your benchmark wrote: llama-bench, vLLM and others, or any CSV",
+            accept_multiple_files=True,
+            key=key,
+            on_change=_take,
+            args=(key,),
+            max_upload_size=MOST_MB,
+        )
+        _read_pending()
+        _list_files()
+        st.markdown(
+            ":small[Files stay in this session; a link carries the scenario, never the measurements.]"
+        )
+        _list_refused()
+
+
+def _files() -> dict[str, Upload]:
+    files: dict[str, Upload] = st.session_state.setdefault(_FILES, {})
+    return files
+
+
+def _take(key: str) -> None:
+    """Move new files out of the field, which loses them with the page; the next field is empty."""
+    pending = st.session_state.setdefault(_PENDING, [])
+    pending += [(file.name, file.getvalue()) for file in st.session_state.get(key) or ()]
+    st.session_state[_TURN] += 1
+    st.session_state[_REFUSED] = []
+
+
+def _read_pending() -> None:
+    pending: list[tuple[str, bytes]] = st.session_state.get(_PENDING, [])
+    # One at a time and off the list when done: a run that is broken off goes on where it stopped.
+    while pending:
+        name, content = pending[0]
+        try:
+            _keep(name, content)
+        except UnreadableFile as error:
+            st.session_state[_REFUSED].append(str(error))
+        pending.pop(0)
+
+
+def _keep(name: str, content: bytes) -> None:
+    files = _files()
+    if len(files) >= MOST_FILES:
+        raise UnreadableFile(
+            f"{name} is one too many: {MOST_FILES} files are kept at most, so remove some first."
+        )
+    with st.spinner(f"Reading {escape(short(name, 60))}, {len(content) / 1e6:,.1f} MB …", show_time=True):
+        digest = hashlib.sha256(content).hexdigest()
+        found = Upload(digest, _parsed(digest, name, content))
+    label = _label(name, digest, files)
+    files[label] = found
+    st.session_state[SHOWN] = list(dict.fromkeys([*st.session_state.get(SHOWN, []), label]))
+
+
+@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+def _parsed(digest: str, name: str, _content: bytes) -> ReadResult:
+    """What a file says; the digest stands for its bytes in the cache's key."""
+    del digest
+    try:
+        return read_benchmark(name, _content)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError) as error:
+        # A reader's own mistake: the other files must not pay for it.
+        _log.exception("reading %r failed", name)
+        raise UnreadableFile(
+            f"{name} could not be read ({type(error).__name__}); export it as CSV and try again."
+        ) from error
+
+
+def _label(name: str, digest: str, files: Mapping[str, Upload]) -> str:
+    """The file's name, with a number where another file has it."""
+    label, number = short(name, 80), 1
+    while label in files and files[label].digest != digest:
+        number += 1
+        label = f"{short(name, 76)} ({number})"
+    return label
+
+
+def _list_files() -> None:
+    files = _files()
+    if not files:
+        return
+    left, right = st.columns([5, 1], vertical_alignment="bottom")
+    with left:
+        st.multiselect(
+            "Files shown",
+            list(files),
+            key=SHOWN,
+            persist_state="session",
+            placeholder="None: the sample is shown",
+        )
+    with right:
+        st.button("Remove all", on_click=_forget, width="stretch")
+
+
+def _forget() -> None:
+    for key in (_FILES, SHOWN, _REFUSED):
+        st.session_state.pop(key, None)
+
+
+def _list_refused() -> None:
+    refused: list[str] = st.session_state.get(_REFUSED, [])
+    if not refused:
+        return
+    with st.container(key="slm_refused", border=True):
+        st.markdown("\n\n".join(f"✕ {escape(short(sentence, 400))}" for sentence in refused))
+        st.button("Dismiss", on_click=_dismiss)
+
+
+def _dismiss() -> None:
+    st.session_state[_REFUSED] = []

@@ -1,0 +1,1 @@
+"""What to do: targets, techniques and their predicted gain, the order to apply them in."""

@@ -1,0 +1,56 @@
+"""Targets: met, met only at the ceiling, or out of reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from slmopt.theory.evaluation import Evaluation, Phases
+from slmopt.theory.roofline import LEVELS
+
+Verdict = Literal["met", "ceiling_only", "missed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target in seconds (or sequences) with what the ceiling and the estimate's band say of it.
+
+    ``met``: the slow end of the band meets it. ``ceiling_only``: the ceiling does, part of the band does not.
+    ``missed``: not even the ceiling does. A quantity without a band is met or missed.
+    """
+
+    name: Literal["ttft", "tpot", "users"]
+    target: float
+    ceiling: float
+    fast: float | None
+    typical: float | None
+    slow: float | None
+    verdict: Verdict
+
+
+def targets(evaluation: Evaluation) -> tuple[Target, ...]:
+    """Those that the scenario sets and that can be judged."""
+    s = evaluation.setup.scenario
+    found = []
+    if s.target_ttft_ms is not None and np.isfinite(evaluation.setup.prefill.ceiling or np.nan):
+        found.append(_time(evaluation, "ttft", s.target_ttft_ms / 1e3))
+    if s.target_tpot_ms is not None and s.output > 1:
+        found.append(_time(evaluation, "tpot", s.target_tpot_ms / 1e3))
+    fit = evaluation.capacity.max_sequences
+    if s.target_users is not None and fit is not None:
+        verdict: Verdict = "met" if fit >= s.target_users else "missed"
+        found.append(Target("users", float(s.target_users), float(fit), None, None, None, verdict))
+    return tuple(found)
+
+
+def _time(evaluation: Evaluation, name: Literal["ttft", "tpot"], target: float) -> Target:
+    def at(phases: Phases) -> float:
+        found = phases.latency
+        return float(found.ttft_s if name == "ttft" else found.tpot_s)
+
+    ceiling = at(evaluation.ceiling)
+    slow, typical, fast = (at(evaluation.estimate[level]) for level in LEVELS)
+    verdict: Verdict = "met" if slow <= target else "ceiling_only" if ceiling <= target else "missed"
+    return Target(name, target, ceiling, fast, typical, slow, verdict)

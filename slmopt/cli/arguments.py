@@ -1,0 +1,149 @@
+"""The flags that make a scenario, shared by every command that needs one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import get_args
+
+from slmopt.cli import inputs
+from slmopt.cli.parser import FULL_NAMES, UsageError
+from slmopt.specs.base import SpecError
+from slmopt.specs.device import RATES
+from slmopt.specs.scenario import Allocation, Engine, Scenario, scenario
+
+# Scenario fields whose flag has another name; errors speak of flags.
+_FLAGS = {"cache_k": "kv", "cache_v": "kv-v", "allocation": "memory"}
+
+
+def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
+    """Model, device, formats, workload, speculation and achievable factors."""
+    what = parser.add_argument_group("what runs where")
+    what.add_argument("--model", metavar="M", required=True, help=FULL_NAMES + " (a config.json for a model)")
+    what.add_argument("--device", metavar="D", required=True, help=FULL_NAMES)
+    what.add_argument("--devices", metavar="N", type=inputs.whole, help="how many of them (only 1 so far)")
+    what.add_argument("--weights", metavar="W", help=f"{FULL_NAMES}, or bits a weight: --weights 4.5")
+    what.add_argument("--kv", metavar="K", help=f"cache format: {FULL_NAMES}, or bits an element")
+    what.add_argument(
+        "--kv-v", metavar="K", help="cache format of the values, where it is not that of the keys"
+    )
+    what.add_argument("--engine", choices=get_args(Engine), help="the runtime; exact is the model's own need")
+    what.add_argument(
+        "--compute", metavar="T", choices=RATES, help=f"compute type of the estimate: {', '.join(RATES)}"
+    )
+    what.add_argument("--memory", choices=get_args(Allocation), help="how the cache is allocated")
+    what.add_argument(
+        "--capacity-gb", metavar="GB", type=inputs.number, help="usable memory, where it is not the device's"
+    )
+    what.add_argument(
+        "--gpu-layers", metavar="N", type=inputs.whole, help="partial offload (not computed so far)"
+    )
+
+    load = parser.add_argument_group("workload (tokens)")
+    load.add_argument("--batch", metavar="N", type=inputs.whole, help="sequences decoded together")
+    load.add_argument("--prompt", metavar="N", type=inputs.whole, help="prompt length")
+    load.add_argument("--output", metavar="N", type=inputs.whole, help="reply length")
+    load.add_argument(
+        "--context",
+        metavar="N",
+        type=inputs.whole,
+        help="cached tokens a sequence (default: prompt + output)",
+    )
+    load.add_argument(
+        "--prefix-hit", metavar="N", type=inputs.whole, help="prompt tokens that a prefix cache supplies"
+    )
+    load.add_argument(
+        "--shared-prefix", metavar="N", type=inputs.whole, help="tokens that all sequences have in common"
+    )
+
+    draft = parser.add_argument_group("speculation")
+    draft.add_argument(
+        "--acceptance", metavar="A", type=inputs.number, help="share of drafted tokens accepted, 0 to 1"
+    )
+    draft.add_argument("--draft-tokens", metavar="K", type=inputs.whole, help="tokens drafted a pass")
+    cost = draft.add_mutually_exclusive_group()
+    cost.add_argument(
+        "--draft-cost", metavar="C", type=inputs.number, help="a drafted token's time over a decode step's"
+    )
+    cost.add_argument("--draft-model", metavar="M", help=FULL_NAMES)
+
+    reach = parser.add_argument_group(
+        "what is achieved (default: reference measurements of the device's class)"
+    )
+    reach.add_argument("--bandwidth-fraction", metavar="X", type=inputs.number, help="0 to 1")
+    reach.add_argument("--compute-fraction", metavar="X", type=inputs.number, help="0 to 1")
+    reach.add_argument(
+        "--fixed-ms", metavar="T", type=inputs.number, help="time of a pass that nothing else explains"
+    )
+
+
+def refuse_what_comes_later(options: argparse.Namespace) -> None:
+    """One clear sentence for the flags that parse but are not computed."""
+    if options.gpu_layers is not None:
+        raise UsageError(
+            "--gpu-layers is not computed so far: leave it out, which puts all layers on the one device."
+        )
+    if options.devices is not None and options.devices != 1:
+        more = "is not computed so far" if options.devices > 1 else "is no number of devices"
+        raise UsageError(f"--devices = {options.devices} {more}: give 1 or leave it out.")
+
+
+def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...]]:
+    """The scenario of the flags, and what was assumed where a flag was left out."""
+    refuse_what_comes_later(options)
+    if options.draft_tokens and options.acceptance is None:
+        raise UsageError(
+            "--draft-tokens needs --acceptance, the share of drafted tokens that is accepted (0 to 1): it is never guessed."
+        )
+    values: dict[str, object] = {
+        "model": inputs.model(options.model),
+        "device": inputs.device(options.device),
+    }
+    if options.weights is not None:
+        values["weights"] = inputs.weights(options.weights)
+    if options.kv is not None:
+        values["cache_k"] = inputs.cache(options.kv)
+    if options.kv_v is not None:
+        values["cache_v"] = inputs.cache(options.kv_v, "--kv-v")
+    if options.draft_model is not None:
+        values["draft_model"] = inputs.model(options.draft_model, "--draft-model")
+    plain = {
+        "engine": options.engine,
+        "compute": options.compute,
+        "allocation": options.memory,
+        "capacity_gb": options.capacity_gb,
+        "batch": options.batch,
+        "prompt": options.prompt,
+        "output": options.output,
+        "context": options.context,
+        "prefix_hit": options.prefix_hit,
+        "shared_prefix": options.shared_prefix,
+        "acceptance": options.acceptance,
+        "draft_tokens": options.draft_tokens,
+        "draft_cost": options.draft_cost,
+        "bandwidth_fraction": options.bandwidth_fraction,
+        "compute_fraction": options.compute_fraction,
+        "fixed_ms": options.fixed_ms,
+    }
+    values.update({name: value for name, value in plain.items() if value is not None})
+    try:
+        made = scenario(values)
+    except SpecError as error:
+        raise SpecError(as_flags(str(error))) from error
+    return made, _assumed(options, made)
+
+
+def _assumed(options: argparse.Namespace, made: Scenario) -> tuple[str, ...]:
+    notes = []
+    if options.weights is None:
+        notes.append(f"--weights is not given: {made.weights} is assumed")
+    if options.kv is None:
+        notes.append(f"--kv is not given: an {made.cache_k} cache is assumed")
+    return tuple(notes)
+
+
+def as_flags(message: str) -> str:
+    """An error that names a field, naming the flag instead."""
+    field, equals, rest = message.partition(" = ")
+    if not equals or not field.isidentifier():
+        return message
+    return f"--{_FLAGS.get(field, field.replace('_', '-'))} = {rest}"

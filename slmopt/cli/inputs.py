@@ -1,0 +1,219 @@
+"""What a flag's text stands for: a preset's id, a file, inline JSON, or a number of bits."""
+
+from __future__ import annotations
+
+import math
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from slmopt.readers.hf_config import read_config
+from slmopt.readers.safe_json import LARGEST, load_object, refuse_absurd
+from slmopt.specs.base import Sourced, SpecError
+from slmopt.specs.device import Device
+from slmopt.specs.formats import CacheFormat, WeightFormat
+from slmopt.specs.library import Library, find, library
+from slmopt.specs.model import Model
+from slmopt.specs.recipes import nominal_bits
+from slmopt.specs.setup import inline
+
+Kind = Literal["model", "device", "weights", "cache"]
+
+MOST_BYTES = 4 << 20
+"""No description of a model or device is larger."""
+
+LONGEST_NAME = 200
+
+_LIST = {
+    "model": "slmopt models",
+    "device": "slmopt devices",
+    "weights": "slmopt formats",
+    "cache": "slmopt formats",
+}
+_NAME = {"model": "model", "device": "device", "weights": "weight format", "cache": "cache format"}
+_OWN_FIELDS = frozenset({"params", "groups"})
+_HEADERS_LATER = (".gguf", ".safetensors")
+
+
+def number(text: str) -> float:
+    """A finite number, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{shown(text)} is not a number") from None
+    if not math.isfinite(value):
+        raise ArgumentTypeError(f"{shown(text)} is not a finite number")
+    if abs(value) > LARGEST:
+        raise ArgumentTypeError(f"{shown(text)} is too large: give at most {LARGEST:g}")
+    return value
+
+
+def whole(text: str) -> int:
+    """A whole number, for argparse; "4,096" and "4e3" are read as well."""
+    try:
+        return int(text.replace(",", ""))
+    except ValueError:
+        value = number(text)
+    if value != int(value):
+        raise ArgumentTypeError(f"{shown(text)} is not a whole number")
+    return int(value)
+
+
+def shown(text: str | Path) -> str:
+    """A text as it may stand in an error: quoted, on one line, and short; of a path the end tells most."""
+    quoted = repr(str(text))
+    if isinstance(text, Path):
+        return quoted if len(quoted) <= 240 else f"'…{quoted[-236:]}"
+    return quoted if len(quoted) <= 60 else f"{quoted[:56]}…'"
+
+
+def model(text: str, flag: str = "--model") -> Model:
+    """The model that ``text`` stands for."""
+    spec = _spec("model", text, flag)
+    assert isinstance(spec, Model)
+    return spec
+
+
+def device(text: str, flag: str = "--device") -> Device:
+    """The device that ``text`` stands for."""
+    spec = _spec("device", text, flag)
+    assert isinstance(spec, Device)
+    return spec
+
+
+def weights(text: str, flag: str = "--weights") -> WeightFormat:
+    """The weight format that ``text`` stands for."""
+    spec = _spec("weights", text, flag)
+    assert isinstance(spec, WeightFormat)
+    return spec
+
+
+def cache(text: str, flag: str = "--kv") -> CacheFormat:
+    """The cache format that ``text`` stands for."""
+    spec = _spec("cache", text, flag)
+    assert isinstance(spec, CacheFormat)
+    return spec
+
+
+def _spec(kind: Kind, text: str, flag: str) -> Sourced:
+    try:
+        return _meaning(kind, text.strip())
+    except SpecError as error:
+        raise SpecError(f"{flag}: {error}") from error
+
+
+def _meaning(kind: Kind, text: str) -> Sourced:
+    if not text:
+        raise SpecError(f"is empty: give {_WANTED}.")
+    if text.startswith(("{", "[")):
+        return from_values(kind, _object(kind, text))
+    if kind in ("weights", "cache") and _is_number(text):
+        return from_values(kind, {"bits": float(text)})
+    path = Path(text)
+    if len(text) > LONGEST_NAME and not _is_path(path, text):
+        raise SpecError(f"{shown(text)} is no {_NAME[kind]}: give {_WANTED}.")
+    try:
+        return _preset(kind, text, library())
+    except SpecError as error:
+        if not _is_path(path, text):
+            raise SpecError(f"{error} Give {_WANTED} (`{_LIST[kind]}` lists the ids).") from error
+    return from_file(kind, path)
+
+
+_WANTED = "a preset's id, a path to a file, or inline JSON"
+
+
+def _preset(kind: Kind, text: str, presets: Library) -> Sourced:
+    tables: dict[Kind, Mapping[str, Sourced]] = {
+        "model": presets.models,
+        "device": presets.devices,
+        "weights": presets.weights,
+        "cache": presets.caches,
+    }
+    return find(_NAME[kind], tables[kind], text)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_path(path: Path, text: str) -> bool:
+    try:
+        return (
+            path.exists() or path.suffix.lower() in (".json", *_HEADERS_LATER) or "/" in text or "\\" in text
+        )
+    except (OSError, ValueError):
+        # Too long, or with a NUL: no path.
+        return False
+
+
+def from_file(kind: Kind, path: Path) -> Sourced:
+    """The spec that a file describes; a folder stands for the config.json in it."""
+    if kind == "model" and path.is_dir():
+        path /= "config.json"
+    if path.suffix.lower() in _HEADERS_LATER:
+        raise SpecError(
+            f"{shown(path)}: {path.suffix} headers cannot be read yet; give the model's config.json."
+        )
+    content = read_bytes(path)
+    try:
+        return from_values(kind, _object(kind, content), name=model_name(path))
+    except SpecError as error:
+        raise SpecError(f"{shown(path)}: {error}") from error
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of a file, or :class:`SpecError` with the reason why it cannot be read."""
+    try:
+        if path.is_dir():
+            raise SpecError(f"{shown(path)} is a folder: give a file.")
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except FileNotFoundError:
+        raise SpecError(f"{shown(path)} does not exist: give the path of an existing file.") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SpecError(f"{shown(path)} cannot be read ({why}): give a readable file.") from None
+    if len(content) > most:
+        raise SpecError(f"{shown(path)} is larger than {most:,} bytes: give a smaller file.")
+    if not content.strip():
+        raise SpecError(f"{shown(path)} is empty: give a file with content.")
+    return content
+
+
+def model_name(path: Path) -> str:
+    """What to call the model of a file: its folder where the file is just config.json."""
+    return path.stem if path.stem != "config" else path.resolve().parent.name or "config"
+
+
+def _object(kind: Kind, data: bytes | str) -> dict[str, Any]:
+    return load_object(data, noun="a config.json" if kind == "model" else f"a {_NAME[kind]}'s description")
+
+
+def from_values(kind: Kind, values: Mapping[str, Any], name: str | None = None) -> Sourced:
+    """A spec from JSON values. A model may be this package's own description or a Hugging Face config."""
+    if kind == "model" and not _OWN_FIELDS & set(values):
+        return read_config(values, name=name or "own model")
+    refuse_absurd(values)
+    if isinstance(values.get("params"), bool):
+        raise SpecError("params = true or false: it must be a number above 0.")
+    named = dict(values)
+    if kind == "weights" and isinstance(named.get("recipe"), str):
+        named = {"id": named["recipe"], "name": named["recipe"], **named}
+        _known_recipe(named["recipe"])
+    try:
+        return inline(kind, named)
+    except SpecError as error:
+        raise SpecError(str(error).removeprefix(f"{kind}: ")) from error
+
+
+def _known_recipe(recipe: str) -> None:
+    try:
+        nominal_bits(recipe)
+    except ValueError as error:
+        raise SpecError(f"{error}.") from error

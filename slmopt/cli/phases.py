@@ -1,0 +1,129 @@
+"""A phase evaluation as the contract's JSON: stable keys, seconds, bytes, tokens/s, null where nothing applies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from slmopt.specs.scenario import Scenario
+from slmopt.theory.evaluation import Evaluation, Phases
+from slmopt.theory.roofline import PassTime
+from slmopt.theory.speculation import expected_tokens
+
+
+def phases_json(phases: Phases, scenario: Scenario) -> dict[str, Any]:
+    """PHASES of the contract."""
+    fed = scenario.prompt - scenario.prefix_hit
+    first = prefill_seconds(phases)
+    decode = _pass_json(phases.decode, "step_s")
+    decode["tokens_per_s"] = phases.device_tokens_per_s
+    decode["tokens_per_s_per_sequence"] = phases.user_tokens_per_s
+    prefill = {**_pass_json(phases.prefill, "seconds"), "seconds": first}
+    prefill["tokens_per_s"] = fed / first if first > 0 else None
+    known = math.isfinite(first)
+    cross = phases.crossover
+    return {
+        "decode": decode,
+        "prefill": prefill,
+        "latency": {
+            "ttft_s": phases.latency.ttft_s if known else None,
+            "tpot_s": phases.latency.tpot_s,
+            "reply_s": phases.latency.reply_s if known else None,
+        },
+        "batching": {
+            "crossover_batch": cross.batch,
+            "crossover_batch_weights_only": cross.weights_only,
+            "crossover_context_limit": cross.context_limit,
+            "throughput_limit_tokens_per_s": cross.throughput_limit,
+        },
+        "speculation": _speculation_json(phases, scenario),
+    }
+
+
+def prefill_seconds(phases: Phases) -> float:
+    """Time of the prefill; NaN for an estimate without a matrix rate, since memory alone estimates no prompt.
+
+    As a ceiling memory alone still bounds it.
+    """
+    unknown = math.isnan(float(phases.prefill.compute_s))
+    return math.nan if unknown and phases.prefill.kind == "estimate" else float(phases.prefill.seconds)
+
+
+def _pass_json(step: PassTime, seconds: str) -> dict[str, Any]:
+    known = not math.isnan(float(step.compute_s))
+    return {
+        "weight_bytes": step.cost.weight_bytes,
+        "kv_bytes": step.cost.cache_bytes,
+        "flops": step.cost.flops,
+        "memory_s": step.memory_s,
+        "compute_s": step.compute_s,
+        seconds: step.seconds,
+        "bound": step.bound if known else None,
+        "intensity": step.cost.intensity,
+    }
+
+
+def _speculation_json(phases: Phases, scenario: Scenario) -> dict[str, Any]:
+    found = phases.speculation
+    expected = None
+    if scenario.acceptance is not None:
+        expected = expected_tokens(scenario.acceptance, scenario.draft_tokens)
+    return {
+        "expected_tokens_per_pass": expected,
+        "speedup": None if found is None else found.speedup,
+        "best_draft_tokens": None if found is None else found.best_draft_tokens,
+        "break_even_acceptance": None if found is None else found.break_even,
+    }
+
+
+def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
+    """The whole answer of ``estimate``."""
+    setup, scenario = evaluation.setup, evaluation.setup.scenario
+    roof = evaluation.ceiling.decode_roof
+    held = evaluation.capacity
+    return {
+        "ceiling": phases_json(evaluation.ceiling, scenario),
+        "estimate": phases_json(evaluation.typical, scenario),
+        "range": {level: phases_json(evaluation.estimate[level], scenario) for level in ("slow", "fast")},
+        "sources": sources(evaluation),
+        "roofline": {"ridge": roof.ridge, "bandwidth": roof.bandwidth, "peak_flops": roof.peak},
+        "capacity": {
+            "weight_bytes": held.weight_bytes,
+            "kv_bytes_per_token": held.bytes_per_token,
+            "kv_bytes_per_sequence": held.bytes_per_sequence,
+            "max_sequences": held.max_sequences,
+            "fits": fits(evaluation),
+        },
+        "warnings": list(setup.warnings),
+    }
+
+
+def fits(evaluation: Evaluation) -> bool | None:
+    """Whether the scenario's sequences fit; None where memory is unknown.
+
+    A model whose cache is not described holds any number of sequences as far as is known; then its weights decide.
+    """
+    held = evaluation.capacity
+    if held.fits is not None or held.usable is None:
+        return held.fits
+    return held.held_now <= held.usable
+
+
+def sources(evaluation: Evaluation) -> list[str]:
+    """Where the factors and the facts are from."""
+    setup = evaluation.setup
+    notes = [
+        f"estimate: {setup.factors.origin}",
+        f"compute type {setup.decode.estimate_type}: {setup.decode.reason}",
+    ]
+    records = (
+        ("model", setup.model),
+        ("device", setup.device),
+        ("weights", setup.weights),
+        ("cache", setup.cache_k),
+    )
+    for what, record in records:
+        if record.source:
+            unsure = " (not confirmed)" if record.unconfirmed else ""
+            notes.append(f"{what} {record.id}: {record.source}{unsure}")
+    return notes

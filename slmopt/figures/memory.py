@@ -1,0 +1,172 @@
+"""Figures of the Memory page: what-ifs as rows, sequences against context, paged against reserved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from slmopt.figures import theme
+from slmopt.figures.marks import bar, base_layout, end_label, limit_line, line, note, points
+from slmopt.figures.named import Named
+from slmopt.figures.theme import Spec
+from slmopt.theory.memory import Capacity
+from slmopt.words import numbers as n
+
+_ROOM = 1.28
+
+
+def what_ifs(rows: Sequence[Named[Capacity]]) -> go.Figure:
+    """A row for each what-if: weights, the sequences of now, and the room left for more. Sizes in GB."""
+    data: list[Spec] = []
+    notes: list[Spec] = []
+    usable = rows[0].result.usable
+    now_fit = rows[0].result.max_sequences
+    reach = (usable or max(r.result.held_now for r in rows)) / 1e9
+    for at, row in enumerate(rows):
+        c = row.result
+        fixed = (c.weight_bytes + c.buffer_bytes + c.shared_bytes) / 1e9
+        over = usable is not None and c.held_now > usable
+        held = c.now * c.bytes_per_sequence / 1e9
+        reach = max(reach, fixed + held)
+        data.append(
+            bar(
+                [fixed],
+                [at],
+                "memory",
+                hovertext=[_hover(row)],
+                hovertemplate="%{hovertext}<extra></extra>",
+                hoverinfo=None,
+            )
+        )
+        cells = bar([held], [at], "over" if over else "memory", base=[fixed], hatched=over)
+        if not over:
+            cells["marker"]["color"] = theme.tint(theme.MEMORY, 0.5)
+        data.append(cells)
+        notes += _row_words(row, at, fixed, held, now_fit)
+        if c.max_sequences is not None and c.max_sequences > c.now:
+            more = c.max_sequences - c.now
+            width = more * c.bytes_per_sequence / 1e9
+            data.append(bar([width], [at], "memory", base=[fixed + held], outline=True))
+            if width > 0.12 * reach:
+                notes.append(note(fixed + held + width / 2, at, f"{more:,} more", at="center"))
+    if usable is not None:
+        notes.append(
+            note(usable / 1e9, 1, n.trimmed(n.bytes_(usable)), at="right", up="bottom", yref="paper", dy=2)
+        )
+    first = rows[0].result
+    notes.append(note(0, -0.36, _first_words(first), at="left", up="bottom"))
+    layout = base_layout(
+        x_title="Memory (GB)",
+        x_limits=(0, reach * _ROOM),
+        y_limits=(len(rows) - 0.45, -0.85),
+        y_axis={
+            "tickmode": "array",
+            "tickvals": list(range(len(rows))),
+            "ticktext": [r.name for r in rows],
+            "showgrid": False,
+        },
+        height=theme.BAR_ROW_PX * len(rows) + 90,
+        margin={"l": 190, "r": 8, "t": 20, "b": 46},
+        notes=notes,
+        shapes=[] if usable is None else [limit_line(usable / 1e9)],
+        phone={"margin.l": 108},
+        barmode="overlay",
+    )
+    return theme.figure(data, layout)
+
+
+def _first_words(c: Capacity) -> str:
+    word = "sequence" if c.now == 1 else "sequences"
+    return f"weights {n.figures(c.weight_bytes / 1e9)}, {c.now:,} {word} {n.figures(c.now * c.bytes_per_sequence / 1e9)}"
+
+
+def _row_words(row: Named[Capacity], at: int, fixed: float, held: float, now_fit: int | None) -> list[Spec]:
+    c = row.result
+    if c.max_sequences is None:
+        return []
+    gain = f", {n.factor(c.max_sequences / now_fit)}" if at and now_fit else ""
+    text = f"<b>{c.max_sequences:,} fit</b>{gain}" if c.max_sequences else "<b>✕ none fits</b>"
+    end = max(fixed + held, (c.usable or 0.0) / 1e9)
+    return [note(end, at, text, at="left", dx=10)]
+
+
+def _hover(row: Named[Capacity]) -> str:
+    c = row.result
+    return (
+        f"<b>{row.name}</b><br>weights {n.bytes_(c.weight_bytes)}<br>a sequence {n.bytes_(c.bytes_per_sequence)}"
+        f"<br>{n.count(c.max_sequences)} fit"
+    )
+
+
+def against_context(
+    context: npt.NDArray[np.float64],
+    lines: Sequence[Named[npt.NDArray[np.float64]]],
+    now: tuple[float, float] | None,
+) -> go.Figure:
+    """Sequences that fit against context, both logarithmic; the first line is the present scenario."""
+    data: list[Spec] = []
+    notes: list[Spec] = []
+    tops = [float(np.max(one.result)) for one in lines]
+    for at, one in enumerate(lines):
+        seen = np.where(one.result >= 1, one.result, np.nan)
+        data.append(line(context, seen, width=3 if at == 0 else 1.5))
+    notes += _end_labels(context, lines)
+    if now is not None and now[1] >= 1:
+        hover = f"<b>now</b><br>{now[0]:,.0f} tokens<br>{now[1]:,.0f} fit"
+        data.append(points([now[0]], [now[1]], now=True, hover=[hover]))
+        notes.append(note(now[0], now[1], f"<b>now</b> {now[1]:,.0f}", at="right", up="top", dx=-8, dy=-4))
+    top = max([*tops, 10.0])
+    layout = base_layout(
+        x_title="Context (tokens)",
+        y_title="Sequences that fit",
+        x_scale="log",
+        y_scale="log",
+        x_limits=(float(context[0]), float(context[-1])),
+        y_limits=(0.8, 10.0 ** np.ceil(np.log10(top))),
+        height=theme.HEIGHT_SIDE,
+        margin={"r": theme.MARGIN_END_LABELS},
+        notes=notes,
+    )
+    return theme.figure(data, layout)
+
+
+def _end_labels(
+    context: npt.NDArray[np.float64], lines: Sequence[Named[npt.NDArray[np.float64]]]
+) -> list[Spec]:
+    """Names at the lines' ends, pushed apart where ends lie close (log scale)."""
+    ends = []
+    for at, one in enumerate(lines):
+        alive = np.flatnonzero(one.result >= 1)
+        if alive.size:
+            last = int(alive[-1])
+            ends.append((float(one.result[last]), float(context[last]), one.name, at == 0))
+    ends.sort()
+    notes, floor = [], 0.0
+    for value, x, name, bold in ends:
+        place = max(value, floor)
+        floor = place * 1.55
+        notes.append(end_label(x, place, name, bold=bold))
+    return notes
+
+
+def paged_and_reserved(paged: float, reserved: float, paged_tokens: int, reserved_tokens: int) -> go.Figure:
+    """Requests that fit when the cache is given out in blocks, and when each reserves its longest length."""
+    labels = [f"Paged, {paged_tokens:,} each", f"Reserved, {reserved_tokens:,} each"]
+    gain = f", {n.factor(paged / reserved)}" if reserved else ""
+    notes = [
+        note(paged, 0, f"<b>{n.count(paged)}</b>{gain}", at="left", dx=8),
+        note(reserved, 1, n.count(reserved), at="left", dx=8),
+    ]
+    layout = base_layout(
+        x_title="Requests held",
+        x_limits=(0, max(paged, reserved, 1.0) * 1.25),
+        y_limits=(1.55, -0.55),
+        y_axis={"tickmode": "array", "tickvals": [0, 1], "ticktext": labels, "showgrid": False},
+        height=theme.HEIGHT_BARS,
+        margin={"l": 140, "r": 8, "t": 14, "b": 46},
+        notes=notes,
+    )
+    return theme.figure([bar([paged, reserved], [0, 1], "memory")], layout)

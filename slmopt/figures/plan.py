@@ -1,0 +1,94 @@
+"""The Plan's matrix: techniques by metrics, what each gains alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from slmopt.advice.plan import Trial
+from slmopt.figures import theme
+from slmopt.figures.marks import base_layout, note
+from slmopt.figures.theme import Spec
+from slmopt.words import numbers as n
+from slmopt.words.plan import METRIC_NAMES, METRICS, here, value
+
+# Gains beyond this factor look alike: the colour says "much", the number how much.
+_STRONGEST = 4.0
+
+
+def matrix(trials: Sequence[Trial]) -> go.Figure:
+    """One cell a technique and metric: the factor in words, tinted by its logarithm (measured green up, missed down)."""
+    cells: list[Spec] = []
+    notes: list[Spec] = []
+    for row, trial in enumerate(trials):
+        for column, metric in enumerate(METRICS):
+            factor = value(trial, metric)
+            cells.append(_cell(row, column, factor))
+            notes.append(note(column, row, _text(trial, factor), at="center", name=f"cell {row} {column}"))
+    for column, metric in enumerate(METRICS):
+        notes.append(
+            note(column, -0.55, METRIC_NAMES[metric], at="center", up="bottom", name=f"head {column}")
+        )
+    hover = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [c for _ in trials for c in range(len(METRICS))],
+        "y": [r for r in range(len(trials)) for _ in METRICS],
+        "marker": {"size": 30, "opacity": 0},
+        "hovertext": [
+            f"<b>{t.technique.name}</b><br>{t.change.what}<br>{here(t)}" for t in trials for _ in METRICS
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+    names = [t.technique.name for t in trials]
+    layout = base_layout(
+        x_limits=(-0.5, len(METRICS) - 0.5),
+        y_limits=(len(trials) - 0.45, -1.1),
+        x_axis={"showticklabels": False},
+        y_axis={
+            "showgrid": False,
+            "tickmode": "array",
+            "tickvals": list(range(len(trials))),
+            "ticktext": names,
+        },
+        height=44 * len(trials) + 40,
+        margin={"l": 168, "r": 4, "t": 4, "b": 4},
+        notes=notes,
+        shapes=cells,
+        phone={"margin.l": 150},
+    )
+    return theme.figure([hover], layout)
+
+
+def _cell(row: int, column: int, factor: float) -> Spec:
+    gained = np.isfinite(factor) or factor == np.inf
+    strength = (
+        0.0
+        if not gained
+        else float(np.clip(np.log(factor) / np.log(_STRONGEST), -1, 1))
+        if factor > 0
+        else -1.0
+    )
+    colour = theme.MEASURED if strength >= 0 else theme.MISSED
+    return {
+        "type": "rect",
+        "layer": "below",
+        "x0": column - 0.48,
+        "x1": column + 0.48,
+        "y0": row - 0.44,
+        "y1": row + 0.44,
+        "fillcolor": theme.tint(colour, 0.45 * abs(strength)) if abs(strength) > 0.01 else theme.PANEL,
+        "line": {"width": 0},
+    }
+
+
+def _text(trial: Trial, factor: float) -> str:
+    if trial.gain is None or np.isnan(factor):
+        return n.UNKNOWN
+    if np.isinf(factor):
+        return "fits"
+    if abs(factor - 1) < 0.005:
+        return "1×"
+    return f"{'<b>' if factor >= 1.02 else ''}{n.figures(factor)}×{'</b>' if factor >= 1.02 else ''}"

@@ -1,0 +1,155 @@
+"""Columns of a source by name, whatever it was: a delimited file, a list of JSON objects, a table in Markdown.
+
+A reader asks for numbers, texts and times by name; a name that the source lacks gives missing values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from slmopt.measured.readers._cells import Floats, parse_column
+from slmopt.measured.table import Skip
+
+Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+Texts: TypeAlias = "pd.Categorical[str]"
+
+
+@dataclass(eq=False)
+class Columns:
+    """Columns of equal length, with a label a row that says where it stood."""
+
+    labels: pd.Series[str]
+    numbers: dict[str, Floats] = field(default_factory=dict)
+    texts: dict[str, Texts] = field(default_factory=dict)
+    times: dict[str, np.ndarray[tuple[int], np.dtype[np.datetime64]]] = field(default_factory=dict)
+    odd: dict[str, list[str]] = field(default_factory=dict)
+    """Cells of number and time columns that could not be read as such, distinct, by column."""
+    skips: list[Skip] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def number(self, name: str) -> Floats:
+        """The column of numbers, NaN where the source lacks it."""
+        found = self.numbers.get(name)
+        return np.full(len(self), np.nan) if found is None else found
+
+    def text(self, name: str) -> Texts:
+        """The column of texts, missing where the source lacks it."""
+        found = self.texts.get(name)
+        if found is None:
+            return pd.Categorical.from_codes(np.full(len(self), -1, dtype=np.int8), pd.Index([], dtype="str"))
+        return found
+
+    def keep(self, mask: Bools, why: Mapping[str, Bools] | None = None) -> Columns:
+        """The rows where ``mask`` holds; each other one is listed with the first of ``why`` that holds for it."""
+        if mask.all():
+            return self
+        skips = list(self.skips)
+        for position in np.flatnonzero(~mask):
+            reason = next(
+                (text for text, holds in (why or {}).items() if holds[position]), "not a measurement"
+            )
+            skips.append(Skip(str(self.labels.iloc[position]), reason))
+        return Columns(
+            self.labels[mask].reset_index(drop=True),
+            {name: values[mask] for name, values in self.numbers.items()},
+            {name: values[mask] for name, values in self.texts.items()},
+            {name: values[mask] for name, values in self.times.items()},
+            self.odd,
+            skips,
+        )
+
+
+def map_text(values: Texts, change: Callable[[str], str]) -> Texts:
+    """A text column with each distinct value changed; equal results share a category, an empty one is missing."""
+    changed = pd.Series([change(str(value)) for value in values.categories], dtype="str")
+    codes, distinct = pd.factorize(changed)
+    lookup = np.append(np.asarray(codes), -1)
+    made = pd.Categorical.from_codes(lookup[values.codes], pd.Index(distinct, dtype="str"))
+    return made.remove_categories([""]) if "" in made.categories else made
+
+
+def choose(mask: Bools, then: Texts | str, otherwise: Texts | str) -> Texts:
+    """``then`` where the mask holds, ``otherwise`` elsewhere; missing stays missing."""
+    size = len(mask)
+    first, second = (
+        pd.Categorical.from_codes(np.zeros(size, dtype=np.int8), pd.Index([value], dtype="str"))
+        if isinstance(value, str)
+        else value
+        for value in (then, otherwise)
+    )
+    union = first.categories.union(second.categories, sort=False)
+    codes = np.where(mask, first.set_categories(union).codes, second.set_categories(union).codes)
+    return pd.Categorical.from_codes(codes, union)
+
+
+def as_texts(values: object) -> Texts:
+    """``values``, which must be a text column."""
+    if not isinstance(values, pd.Categorical):
+        raise TypeError(f"a text column was expected, not {type(values).__name__}")
+    return values
+
+
+def stated(values: Texts) -> Bools:
+    """Where a text column says something."""
+    empty = values.codes < 0
+    if "" in values.categories:
+        empty = empty | (values.codes == values.categories.get_loc(""))
+    return np.asarray(~empty)
+
+
+def from_cells(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    labels: Sequence[str],
+    numbers: frozenset[str],
+    decimal: str = ".",
+) -> Columns:
+    """Columns of a small table already split into cells; names in ``numbers`` as numbers, all others as texts."""
+    columns = Columns(pd.Series(labels, dtype="str"))
+    for position, name in enumerate(header):
+        cells = pd.Series([row[position] if position < len(row) else "" for row in rows], dtype="str")
+        if name in numbers:
+            columns.numbers[name], spread, columns.odd[name] = parse_column(cells, decimal)
+            if not np.isnan(spread).all():
+                columns.numbers[f"{name} ±"] = spread
+        else:
+            columns.texts[name] = pd.Categorical(cells)
+    return columns
+
+
+def from_objects(objects: Sequence[tuple[str, Mapping[str, object]]], numbers: frozenset[str]) -> Columns:
+    """Columns of JSON objects with one level of keys; values of other kinds than asked for are missing."""
+    columns = Columns(pd.Series([label for label, _ in objects], dtype="str"))
+    names = dict.fromkeys(name for _, entry in objects for name in entry)
+    for name in names:
+        values = [entry.get(name) for _, entry in objects]
+        if name in numbers:
+            columns.numbers[name] = np.array([_number(value) for value in values], dtype=np.float64)
+        elif not any(isinstance(value, list | dict) for value in values):
+            columns.texts[name] = pd.Categorical(pd.Series([_text(value) for value in values], dtype="str"))
+    return columns
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int | float | str):
+        try:
+            found = float(value)
+        except (ValueError, OverflowError):
+            return float("nan")
+        return found if np.isfinite(found) else float("nan")
+    return float("nan")
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

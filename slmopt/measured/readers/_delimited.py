@@ -1,0 +1,218 @@
+"""Delimited text (CSV, TSV, semicolons, pipes) as sheets: one header and the rows under it.
+
+A file may hold several sheets: a header repeated where runs were concatenated, or another table after a blank line. Rows
+whose width differs from the header's are listed and left out; they are never padded or shifted.
+
+Two ways in, one result: short files go through Python's csv, which copes with anything; long ones through Arrow, column by
+column, without an object a cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.csv as pacsv  # type: ignore[import-untyped]
+
+from slmopt.measured.readers._cells import parse_column, parse_times
+from slmopt.measured.readers._columns import Columns
+from slmopt.measured.table import Skip
+from slmopt.measured.text import MAX_BYTES
+
+LONG_BYTES: Final = 8 << 20
+"""From this size on a file is read by columns [B]."""
+
+# Cells may hold lists of thousands of time stamps; Python's default stops at 128 kB. Documents are bounded elsewhere.
+csv.field_size_limit(MAX_BYTES)
+
+LISTED: Final = 10_000
+# A row must fit into a block; the longest cells seen, lists of token times, have 131 kB.
+_BLOCK: Final = 4 << 20
+
+
+@dataclass(eq=False)
+class Sheet:
+    """One header and its rows, not yet converted: either ``records`` (split into cells) or ``data`` (bytes)."""
+
+    source: str
+    delimiter: str
+    header: tuple[str, ...]
+    place: str = "row"
+    above: str = ""
+    records: list[list[str]] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    data: bytes | memoryview = b""
+    skips: list[Skip] = field(default_factory=list)
+
+    def sample(self, count: int = 200) -> list[list[str]]:
+        """The first rows, as cells."""
+        if self.records or not len(self.data):
+            return self.records[:count]
+        start = bytes(self.data[: 1 << 20]).decode("utf-8", "ignore")
+        rows = csv.reader(io.StringIO(start, newline=""), delimiter=self.delimiter)
+        return [
+            row
+            for row, _ in zip(
+                (row for row in rows if len(row) == len(self.header)), range(count), strict=False
+            )
+        ]
+
+    def each(self) -> Iterator[tuple[str, list[str]]]:
+        """Every row with its label, as cells; for tools whose files are short."""
+        if len(self.data):
+            text = io.TextIOWrapper(io.BytesIO(self.data), "utf-8", newline="")
+            rows = (row for row in csv.reader(text, delimiter=self.delimiter) if row)
+            for number, row in enumerate(rows, 1):
+                if len(row) == len(self.header):
+                    yield f"{self.place} {number}", row
+        else:
+            yield from zip(self.labels, self.records, strict=True)
+
+    def load(
+        self,
+        numbers: Iterable[str] = (),
+        texts: Iterable[str] = (),
+        times: Iterable[str] = (),
+        decimal: str = ".",
+    ) -> Columns:
+        """The named columns as numbers, texts and times; names that the header lacks are passed over."""
+        wanted = {
+            name: kind
+            for kind, names in (("text", texts), ("number", numbers), ("time", times))
+            for name in names
+        }
+        places = {position: wanted[name] for position, name in enumerate(self.header) if name in wanted}
+        return self._load_long(places, decimal) if len(self.data) else self._load_short(places, decimal)
+
+    def _load_short(self, places: dict[int, str], decimal: str) -> Columns:
+        columns = Columns(pd.Series(self.labels, dtype="str"), skips=list(self.skips))
+        for position, kind in places.items():
+            cells = pd.Series([row[position] for row in self.records], dtype="str")
+            _convert(columns, self.header[position], cells, kind, decimal)
+        return columns
+
+    def _load_long(self, places: dict[int, str], decimal: str) -> Columns:
+        ragged: list[Any] = []
+        try:
+            table = _arrow(self, places, ragged, typed=decimal == ".")
+        except pa.ArrowInvalid:
+            ragged.clear()  # some cell is no number: read texts, and parse their distinct values
+            table = _arrow(self, places, ragged, typed=False)
+        rows = table.num_rows
+        numbers = np.arange(1, rows + 1)
+        skips = list(self.skips)
+        if ragged:
+            ragged.clear()
+            table = _arrow(
+                self, places, ragged, typed=False, threads=False
+            )  # only one thread knows row numbers
+            lost = np.array([row.number for row in ragged])
+            numbers = np.setdiff1d(np.arange(1, table.num_rows + len(lost) + 1), lost)
+            skips += [
+                Skip(f"{self.place} {row.number}", width_reason(row.actual_columns, len(self.header)))
+                for row in ragged[:LISTED]
+            ]
+            if len(ragged) > LISTED:
+                skips.append(Skip(f"{self.place} …", f"{len(ragged) - LISTED:,} more rows of another width"))
+        labels = pc.binary_join_element_wise(f"{self.place} ", pa.array(numbers).cast(pa.string()), "")
+        columns = Columns(pd.Series(labels.to_pandas(), dtype="str"), skips=skips)
+        for position, kind in places.items():
+            # Column by column, and each let go, so that the table is never in memory twice.
+            _take(columns, self.header[position], table[f"c{position}"], kind, decimal)
+            table = table.drop_columns(f"c{position}")
+        return columns
+
+
+def width_reason(found: int, expected: int) -> str:
+    """Why a row of another width than its header is left out."""
+    return (
+        f"{found} values under {expected} column names, so which value belongs to which column is not certain"
+    )
+
+
+def _convert(columns: Columns, name: str, cells: pd.Series[str], kind: str, decimal: str) -> None:
+    if kind == "number":
+        columns.numbers[name], spread, columns.odd[name] = parse_column(cells, decimal)
+        if not np.isnan(spread).all():
+            columns.numbers[f"{name} ±"] = spread
+    elif kind == "time":
+        columns.times[name], columns.odd[name] = parse_times(cells)
+    else:
+        columns.texts[name] = pd.Categorical(cells.str.strip())
+
+
+def _take(columns: Columns, name: str, values: Any, kind: str, decimal: str) -> None:
+    """One Arrow column into ``columns``; texts that should have been numbers are parsed as in short files."""
+    if pa.types.is_floating(values.type):
+        found = values.to_numpy(zero_copy_only=False)
+        columns.numbers[name] = (
+            np.where(np.isfinite(found), found, np.nan) if not np.isfinite(found).all() else found
+        )
+        columns.odd[name] = []
+    elif pa.types.is_timestamp(values.type):
+        columns.times[name] = values.cast(pa.timestamp("us")).to_numpy().astype("datetime64[us]")
+        columns.odd[name] = []
+    else:
+        cells = values.unify_dictionaries().to_pandas()
+        if kind == "text":
+            columns.texts[name] = pd.Categorical(cells)
+        else:
+            _convert(columns, name, cells.astype("str"), kind, decimal)
+
+
+def _arrow(
+    sheet: Sheet, places: dict[int, str], ragged: list[Any], *, typed: bool, threads: bool = True
+) -> Any:
+    """The wanted columns as an Arrow table; rows of another width go to ``ragged``."""
+
+    def leave_out(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
+    text = pa.dictionary(pa.int32(), pa.string())
+    kinds = {"number": pa.float64(), "time": pa.timestamp("s", "UTC"), "text": text}
+    # By pieces, as that needs half the memory of reading the whole at once.
+    stream = pacsv.open_csv(
+        pa.BufferReader(sheet.data),
+        read_options=pacsv.ReadOptions(
+            column_names=[f"c{position}" for position in range(len(sheet.header))],
+            block_size=_BLOCK,
+            use_threads=threads,
+        ),
+        parse_options=pacsv.ParseOptions(
+            delimiter=sheet.delimiter, newlines_in_values=True, invalid_row_handler=leave_out
+        ),
+        convert_options=pacsv.ConvertOptions(
+            include_columns=[f"c{position}" for position in places],
+            column_types={
+                f"c{position}": kinds[kind] if typed else text for position, kind in places.items()
+            },
+            strings_can_be_null=False,
+        ),
+    )
+    return stream.read_all()
+
+
+def decimal_sign(sheet: Sheet) -> str:
+    """',' where the cells of a sheet can only be read with decimal commas, else '.'."""
+    comma = point = 0
+    for row in sheet.sample():
+        for cell in row:
+            text = cell.strip()
+            if re.fullmatch(r"[+-]?\d{1,3}(?:[.\s\u00a0\u202f]\d{3})*,\d+%?", text) and not re.fullmatch(
+                r"\d{1,3}(?:,\d{3})+", text
+            ):
+                comma += 1
+            elif re.fullmatch(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?%?", text) and not re.fullmatch(
+                r"\d{1,3}\.\d{3}", text
+            ):
+                point += 1
+    return "," if comma > point else "."

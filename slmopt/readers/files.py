@@ -1,0 +1,202 @@
+"""Any model file, told apart by its content: config.json, GGUF, safetensors or their index, and our own descriptions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from slmopt.readers.file_model import FileModel, TypeShare
+from slmopt.readers.gguf_file import gguf_header_needed, is_gguf, read_gguf
+from slmopt.readers.gguf_parts import MOST_LAYERS
+from slmopt.readers.hf_config import read_config
+from slmopt.readers.safe_json import load_object, refuse_absurd
+from slmopt.readers.safetensors_file import read_safetensors, read_safetensors_index
+from slmopt.readers.safetensors_header import MOST_JSON, is_index, read_index, safetensors_header_needed
+from slmopt.specs.base import SpecError, sentence
+from slmopt.specs.formats import WeightFormat
+from slmopt.specs.model import Model
+from slmopt.specs.scenario import UNITS, named
+
+SPEC = "slmopt_model"
+"""Where ``inspect --json`` puts the whole description, so that its output stands for the file."""
+VERSION = 1
+
+_OTHERS = (
+    (b"PK\x03\x04", "a PyTorch or ZIP archive"),
+    (b"\x80\x02", "a pickled PyTorch checkpoint"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"ggjt", "a GGML file from before GGUF"),
+    (b"tjgg", "a GGML file from before GGUF"),
+    (b"lmgg", "a GGML file from before GGUF"),
+    (b"\x08", "an ONNX model"),
+)
+_PART = re.compile(r"-(\d{5})-of-(\d{5})(?:\.\w+)?$")
+
+
+def read_model_file(data: Path | str | bytes, name: str = "", config: bytes | None = None) -> FileModel:
+    """The model that a file describes, whatever its kind.
+
+    Parameters
+    ----------
+    data
+        The file's path; or its bytes, of a GGUF or safetensors the first ones: as many as its header has
+        (:func:`header_length_needed`).
+    name
+        What to call the model where the file does not name itself; by default the file's name.
+    config
+        For safetensors: the model's config.json, where none lies beside the file.
+
+    Raises
+    ------
+    SpecError
+        In one sentence, if the file cannot be read as a model.
+    """
+    path = None if isinstance(data, bytes) else Path(data)
+    label = _label(path, name)
+    start = _start(path) if path is not None else bytes(data[:64]) if isinstance(data, bytes) else b""
+    if not start.strip():
+        raise SpecError("The file is empty: give a config.json, a GGUF or a safetensors file.")
+    source = path if path is not None else data
+    assert isinstance(source, Path | bytes)
+    if is_gguf(start):
+        return read_gguf(source, label)
+    if start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
+        return _from_json(_load(source), path, label, config)
+    if _is_safetensors(start):
+        _refuse_lone_part(source, name)
+        return read_safetensors(source, label, config)
+    found = next((what for magic, what in _OTHERS if start.startswith(magic)), None)
+    kind = f"The file is {found}" if found else "The file is none that describes a model"
+    raise SpecError(f"{kind}: give a config.json, a GGUF or a safetensors file.")
+
+
+def header_length_needed(first_bytes: bytes) -> int | None:
+    """Bytes from a file's start that its header takes; None where the bytes given are enough.
+
+    Exact for safetensors. A GGUF does not state it: then it is a guess from what was read, in whole MiB, and asking again
+    with as many bytes gives the next one should it have been too small. None, too, for files without such a header.
+
+    Raises
+    ------
+    SpecError
+        If the bytes are a damaged start of a GGUF or safetensors file.
+    """
+    if is_gguf(first_bytes):
+        return gguf_header_needed(first_bytes)
+    if _is_safetensors(first_bytes[:64]):
+        return safetensors_header_needed(first_bytes)
+    return None
+
+
+def described(found: FileModel) -> dict[str, Any]:
+    """The whole description as JSON values, for :func:`read_model_file` to read back."""
+    return {
+        "version": VERSION,
+        "model": found.model.model_dump(mode="json", exclude_defaults=True),
+        "weights": None
+        if found.weights is None
+        else found.weights.model_dump(mode="json", exclude_defaults=True),
+        "types": [[t.type, t.tensors, t.elements, t.size_bytes] for t in found.types],
+        "runs": found.runs,
+    }
+
+
+def _label(path: Path | None, name: str) -> str:
+    if name or path is None:
+        return name or "model"
+    if path.stem in ("config", "model", "model.safetensors.index") or _PART.search(path.stem):
+        own = _PART.sub("", path.stem)
+        return (
+            path.resolve().parent.name or own
+            if own in ("config", "model", "model.safetensors.index")
+            else own
+        )
+    return path.stem
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(64)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SpecError(f"The file cannot be read ({why}): give the path of a readable file.") from None
+
+
+def _is_safetensors(start: bytes) -> bool:
+    return len(start) > 8 and start[8:9] == b"{" and start[5:8] == b"\0\0\0"
+
+
+def _refuse_lone_part(source: Path | bytes, name: str) -> None:
+    """Bytes of one part of several say nothing of the others."""
+    part = _PART.search(name)
+    if isinstance(source, bytes) and part is not None and int(part[2]) > 1:
+        raise SpecError(
+            f"The file is part {int(part[1])} of {int(part[2])}: run `python -m slmopt inspect` where all parts lie "
+            "and give its output."
+        )
+
+
+def _load(source: Path | bytes) -> dict[str, Any]:
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            source = file.read(MOST_JSON + 1)
+    return load_object(source, noun="a config.json or an index", most=MOST_JSON)
+
+
+def _from_json(values: dict[str, Any], path: Path | None, label: str, config: bytes | None) -> FileModel:
+    if is_index(values):
+        folder = None if path is None else path.parent
+        return read_safetensors_index(read_index(values), folder, label, config)
+    if isinstance(values.get(SPEC), Mapping):
+        return _inspected(values[SPEC])
+    if {"groups", "params"} & set(values):
+        return FileModel("described", _own_model({"name": label, **values}))
+    return FileModel("config", read_config(values, name=label))
+
+
+def _inspected(spec: Mapping[str, Any]) -> FileModel:
+    """What ``inspect --json`` wrote."""
+    if spec.get("version") != VERSION:
+        raise SpecError(
+            f"{SPEC}.version = {str(spec.get('version'))[:40]}: this release reads version {VERSION}."
+        )
+    model = _own_model(spec.get("model"))
+    weights = spec.get("weights")
+    refuse_absurd(weights)
+    try:
+        own = None if weights is None else WeightFormat.model_validate(weights)
+    except ValidationError as error:
+        raise SpecError(f"{SPEC}.weights: {sentence(error, UNITS, WeightFormat)}") from error
+    return FileModel("inspected", model, own, _types(spec.get("types", [])), spec.get("runs") is not False)
+
+
+def _types(listed: object) -> tuple[TypeShare, ...]:
+    if not isinstance(listed, list) or len(listed) > 1000:
+        raise SpecError(f"{SPEC}.types should be a short list.")
+    shares = []
+    for entry in listed:
+        match entry:
+            case [str(kind), int(tensors), int(elements), int(size)] if min(tensors, elements, size) >= 0:
+                shares.append(TypeShare(kind[:40], tensors, elements, size))
+            case _:
+                raise SpecError(f"{SPEC}.types should list a type, its tensors, elements and bytes.")
+    return tuple(shares)
+
+
+def _own_model(values: object) -> Model:
+    if not isinstance(values, Mapping):
+        raise SpecError("The description of the model is no object: give what `inspect --json` wrote.")
+    refuse_absurd(values)
+    groups = values.get("groups", [])
+    counts = [g.get("count", 0) for g in groups if isinstance(g, Mapping)] if isinstance(groups, list) else []
+    if sum(count for count in counts if isinstance(count, int | float)) > MOST_LAYERS:
+        raise SpecError(f"The description has more than {MOST_LAYERS:,} layers: no model has as many.")
+    try:
+        return Model.model_validate(named(dict(values)))
+    except ValidationError as error:
+        raise SpecError(sentence(error, UNITS, Model)) from error

@@ -1,0 +1,46 @@
+"""The Memory page as tables. Sizes in GB (10^9 bytes)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from slmopt.theory.memory import Capacity
+
+
+def what_ifs(rows: Sequence[tuple[str, Capacity]]) -> pd.DataFrame:
+    """One row a what-if."""
+    return pd.DataFrame(
+        [
+            {
+                "what": name,
+                "weights_gb": c.weight_bytes / 1e9,
+                "sequence_gb": c.bytes_per_sequence / 1e9,
+                "held_now_gb": c.held_now / 1e9,
+                "usable_gb": None if c.usable is None else c.usable / 1e9,
+                "sequences_that_fit": c.max_sequences,
+            }
+            for name, c in rows
+        ]
+    )
+
+
+def against_context(
+    context: npt.NDArray[np.float64], lines: Sequence[tuple[str, npt.NDArray[np.float64]]]
+) -> pd.DataFrame:
+    """Sequences that fit at each context, a column for each what-if."""
+    return pd.DataFrame({"context_tokens": context, **dict(lines)})
+
+
+def paging(paged: float, reserved: float, paged_tokens: int, reserved_tokens: int) -> pd.DataFrame:
+    """Requests held when paged and when reserved."""
+    return pd.DataFrame(
+        {
+            "allocation": ["paged", "reserved"],
+            "tokens_each": [paged_tokens, reserved_tokens],
+            "requests": [paged, reserved],
+        }
+    )

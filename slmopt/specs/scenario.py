@@ -1,0 +1,148 @@
+"""The scenario: everything a page needs, in one frozen object that a link, a file and the command line all carry."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from slmopt.specs.base import Spec, SpecError, sentence
+from slmopt.specs.device import Device, Rate
+from slmopt.specs.formats import CacheFormat, WeightFormat
+from slmopt.specs.model import Model
+
+SCHEMA_VERSION = 1
+
+Engine = Literal["exact", "llama.cpp", "vllm", "sglang"]
+Allocation = Literal["paged", "reserved"]
+
+Tokens = Annotated[int, Field(ge=0, le=100_000_000)]
+Positive = Annotated[float, Field(gt=0)]
+Fraction = Annotated[float, Field(gt=0, le=1)]
+
+UNITS: dict[str, str] = {
+    "bandwidth_gbs": "GB/s",
+    "peak_tflops": "TFLOPS",
+    "capacity_gb": "GB",
+    "capacity_gib": "GiB",
+    "buffers_gb": "GB",
+    "weight_bits": "bits",
+    "prompt": "tokens",
+    "output": "tokens",
+    "context": "tokens",
+    "prefix_hit": "tokens",
+    "shared_prefix": "tokens",
+    "batch": "sequences",
+    "fixed_ms": "ms",
+    "attention_tflops": "TFLOPS",
+    "target_ttft_ms": "ms",
+    "target_tpot_ms": "ms",
+    "draft_tokens": "tokens",
+    "power_w": "W",
+    "price_per_hour": "per hour",
+    "gbs": "GB/s",
+    "storage_gbs": "GB/s",
+    "latency_us": "µs",
+    "bits": "bits",
+    "kept_bits": "bits",
+}
+
+
+class Scenario(Spec):
+    """One question put to the product.
+
+    Model, device and formats are a preset's id or a whole description. What a preset gives is nullable here: None means
+    the preset's value, anything else overrides it. ``context`` is the cached tokens a sequence at which decode and
+    capacity are evaluated; None means prompt + output.
+    """
+
+    version: Literal[1] = 1
+    name: str = ""
+
+    model: str | Model = "llama-3.1-8b"
+    device: str | Device = "rtx-4090"
+    devices: int = Field(default=1, ge=1, le=4096)
+    prefill_unit: str | None = None
+    decode_unit: str | None = None
+    weights: str | WeightFormat = "q4_k_m"
+    cache_k: str | CacheFormat = "f16"
+    cache_v: str | CacheFormat | None = None
+    engine: Engine = "exact"
+    compute: Rate | None = None
+
+    bandwidth_gbs: Positive | None = None
+    peak_tflops: Positive | None = None
+    capacity_gb: Positive | None = None
+    weight_bits: Annotated[float, Field(gt=0, le=64)] | None = None
+    power_w: Positive | None = None
+    price_per_hour: Annotated[float, Field(ge=0)] | None = None
+
+    prompt: Annotated[int, Field(ge=1, le=100_000_000)] = 2000
+    output: Annotated[int, Field(ge=1, le=100_000_000)] = 200
+    context: Tokens | None = None
+    batch: Annotated[int, Field(ge=1, le=10_000_000)] = 1
+    prefix_hit: Tokens = 0
+    shared_prefix: Tokens = 0
+
+    allocation: Allocation = "paged"
+    block_tokens: Annotated[int, Field(ge=1, le=65_536)] = 16
+    buffers_gb: Annotated[float, Field(ge=0)] | None = None
+
+    draft_tokens: Annotated[int, Field(ge=0, le=64)] = 0
+    acceptance: Annotated[float, Field(ge=0, le=1)] | None = None
+    draft_cost: Annotated[float, Field(ge=0)] | None = None
+    draft_model: str | Model | None = None
+
+    target_ttft_ms: Positive | None = None
+    target_tpot_ms: Positive | None = None
+    target_users: Annotated[int, Field(ge=1)] | None = None
+
+    bandwidth_fraction: Fraction | None = None
+    compute_fraction: Fraction | None = None
+    attention_tflops: Positive | None = None
+    fixed_ms: Annotated[float, Field(ge=0)] | None = None
+    factors_origin: str = ""
+
+    @field_validator("model", "draft_model", mode="before")
+    @classmethod
+    def _name(cls, value: object) -> object:
+        return named(value)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Scenario:
+        if self.prefix_hit > self.prompt - 1:
+            raise ValueError(
+                f"prefix_hit = {self.prefix_hit} tokens: it must be at most prompt - 1 = {self.prompt - 1}, "
+                "since the last prompt token has to be computed to give the first token"
+            )
+        if self.shared_prefix > self.depth:
+            raise ValueError(
+                f"shared_prefix = {self.shared_prefix} tokens: it must be at most the context of {self.depth} tokens"
+            )
+        return self
+
+    @property
+    def depth(self) -> int:
+        """Cached tokens a sequence at which decode and capacity are evaluated."""
+        return self.prompt + self.output if self.context is None else self.context
+
+    def change(self, **values: Any) -> Scenario:
+        """A new scenario with these fields replaced, checked as a whole; raises :class:`SpecError`."""
+        return scenario({**{name: getattr(self, name) for name in type(self).model_fields}, **values})
+
+
+def scenario(values: dict[str, Any]) -> Scenario:
+    """A checked scenario, or :class:`SpecError` with one sentence naming field, value, range and unit."""
+    try:
+        return Scenario.model_validate(values)
+    except ValidationError as error:
+        raise SpecError(sentence(error, UNITS, Scenario)) from error
+
+
+def named(model: object) -> object:
+    """An inline model's values with the id and name that a short form such as ``{"params": 7e9}`` leaves out."""
+    if not isinstance(model, dict):
+        return model
+    params = model.get("params")
+    name = f"{params / 1e9:.3g}B" if isinstance(params, int | float) else "own model"
+    return {"id": "inline", "name": name, **model}

@@ -1,0 +1,212 @@
+"""What a batch buys: throughput against batch, the crossover, and the limit of large batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from slmopt.specs.setup import Setup
+from slmopt.theory.forward import Kind, Numbers, forward
+from slmopt.theory.latency import decode_group, decode_step
+from slmopt.theory.roofline import PassTime, Roof, pass_time, setup_terms
+
+FAR = 2.0**40
+_SPAN = 2.0**20
+_MOST_TEETH = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCurve:
+    """Decode at each batch: arrays of one shape. tokens/s of all sequences (device) and of one (user)."""
+
+    batch: Numbers
+    step: PassTime
+    device_tokens_per_s: Numbers
+    user_tokens_per_s: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Crossover:
+    """Where arithmetic takes over from memory as the batch grows.
+
+    ``batch`` is None where memory decides at every batch; ``weights_only`` ignores cache reads; beyond
+    ``context_limit`` cached tokens there is no crossover (None: there is one however long the context);
+    ``throughput_limit`` (tokens/s of the device) is what large batches approach, whether or not memory holds them.
+    """
+
+    batch: float | None
+    weights_only: float | None
+    context_limit: float | None
+    throughput_limit: float | None
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """A decode step's time as a straight line in the batch: seconds, and seconds a sequence."""
+
+    fixed_memory_s: float
+    memory_s: float
+    compute_s: float
+
+
+def batch_curve(setup: Setup, roof: Roof, batch: Numbers, context: Numbers | None = None) -> BatchCurve:
+    """Decode at each ``batch`` (any shape; broadcasts with ``context``)."""
+    step = decode_step(setup, roof, batch, context)
+    user = 1.0 / step.seconds
+    return BatchCurve(batch, step, batch * user, user)
+
+
+def slopes(setup: Setup, roof: Roof, context: float) -> Slopes:
+    """The straight line through the pass at two batches.
+
+    Exact for a ceiling, and for an estimate of a model without routed experts; with them the line is the one of large
+    batches, when every expert is read.
+    """
+    batches = np.array([1.0, _SPAN, 2 * _SPAN])
+    cost = forward(setup_terms(setup), [decode_group(setup, batches, context)], roof.kind)
+    time = pass_time(cost, roof)
+    weights, compute = np.asarray(time.weight_s).tolist(), np.asarray(time.compute_s).tolist()
+    first, low, high = np.asarray(time.cache_s).tolist()
+    memory = (high - low) / _SPAN
+    # Of the cache, only a shared prefix is read whatever the batch.
+    return Slopes(weights[2] + max(0.0, first - memory), memory, (compute[2] - compute[1]) / _SPAN)
+
+
+def crossover(setup: Setup, roof: Roof, context: float | None = None) -> Crossover:
+    """B* = (W/bw) / (a/peak − r/bw), none where the denominator is not positive; and what belongs to it.
+
+    W is what a step reads whatever the batch; a the operations and r the cache bytes of a sequence.
+    """
+    depth = float(setup.scenario.depth) if context is None else context
+    if np.isnan(roof.peak):
+        return Crossover(None, None, None, None, roof.kind)
+    line = slopes(setup, roof, depth)
+    gap = line.compute_s - line.memory_s
+    alone = pass_time(forward(setup_terms(setup), [decode_group(setup, 1.0, 0.0)], "ceiling"), roof)
+    matmul = float(alone.cost.matmul_flops) / roof.peak
+    return Crossover(
+        batch=_crossing(setup, roof, depth, line) if gap > 0 else None,
+        weights_only=float(alone.weight_s) / matmul,
+        context_limit=_context_limit(setup, roof),
+        throughput_limit=1.0 / max(line.compute_s, line.memory_s),
+        kind=roof.kind,
+    )
+
+
+def _crossing(setup: Setup, roof: Roof, context: float, line: Slopes) -> float:
+    """B* of the line; with routed experts in an estimate, what smaller batches spare of them is weighed in.
+
+    Reading fewer experts only brings the crossing closer, so the line's is the far end of the search.
+    """
+    far = line.fixed_memory_s / (line.compute_s - line.memory_s)
+    terms = setup_terms(setup)
+    if roof.kind == "ceiling" or not any(term.experts for term in terms):
+        return far
+    low, high = 0.0, far
+    for _ in range(8):
+        tried = np.linspace(low, high, 129)
+        step = pass_time(forward(terms, [decode_group(setup, tried, context)], roof.kind), roof)
+        crossed = np.asarray(step.compute_s >= step.memory_s)
+        crossed[-1] = True
+        first = max(1, int(np.argmax(crossed)))
+        low, high = float(tried[first - 1]), float(tried[first])
+    return high
+
+
+def _context_limit(setup: Setup, roof: Roof) -> float | None:
+    """The context beyond which a sequence's cache takes longer to read than its arithmetic to do.
+
+    The gap between the two is a straight line between the lengths at which a window or a shared prefix ends, so the last
+    piece that changes sign holds the answer exactly. Layers that attend in chunks make it a saw, since each chunk's
+    start reads nothing: there the last tooth that begins above zero holds it.
+    """
+    chunk = max((term.chunk for term in setup_terms(setup)), default=0)
+    points = _knots(setup, chunk)
+    gaps = _gaps(setup, roof, points)
+    above = np.flatnonzero(gaps > 0)
+    if not above.size:
+        return 0.0
+    last = int(above[-1])
+    if last == len(points) - 1:
+        return None
+    limit = _root(points[last : last + 2], gaps[last : last + 2])
+    if chunk and last == len(points) - 2:
+        start = limit // chunk * chunk
+        tooth = np.array([start, start + chunk - 1.0])
+        limit = _root(tooth, _gaps(setup, roof, tooth))
+    return limit
+
+
+def _knots(setup: Setup, chunk: int) -> npt.NDArray[np.float64]:
+    """Contexts between which the gap is a straight line, in order; the last is far beyond any that is used."""
+    shared = float(setup.scenario.shared_prefix)
+    # From the first cached token on recurrent layers read their state and not only write it.
+    found = {0.0, 1.0, shared}
+    for term in setup_terms(setup):
+        for length in (term.window, term.top_k):
+            found.update((length - 1, length, length + shared - 1))
+    knots = np.array([length for length in found if length < FAR])
+    if not chunk:
+        return np.unique(np.append(knots, FAR))
+    starts = chunk * np.arange(min(_MOST_TEETH, knots.max() // chunk) + 3)
+    return np.unique(np.concatenate([knots, starts, starts[1:] - 1, [FAR // chunk * chunk]]))
+
+
+def _gaps(setup: Setup, roof: Roof, contexts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Seconds by which one more sequence adds more arithmetic than reading, at each context, in large batches."""
+    batches = np.array([[_SPAN], [2 * _SPAN]])
+    step = pass_time(forward(setup_terms(setup), [decode_group(setup, batches, contexts)], roof.kind), roof)
+    gaps: npt.NDArray[np.float64] = np.diff(step.compute_s - step.memory_s, axis=0)[0] / _SPAN
+    return gaps
+
+
+def _root(points: npt.NDArray[np.float64], gaps: npt.NDArray[np.float64]) -> float:
+    """Where the line through two points meets zero; the second where it stays above."""
+    left, right, a, b = (float(x) for x in (*points, *gaps))
+    return right if b > 0 else left + (right - left) * a / (a - b)
+
+
+def weights_alone(setup: Setup, roof: Roof, batch: Numbers) -> Numbers:
+    """tokens/s of the device if no cache were read: B / max(W/bw, B·a/peak), a the matrix products of a token."""
+    alone = pass_time(forward(setup_terms(setup), [decode_group(setup, batch, 0.0)], "ceiling"), roof)
+    return batch / np.fmax(alone.weight_s, alone.cost.matmul_flops / roof.peak)
+
+
+def first_batch(holds: Callable[[float], bool], most: int) -> int | None:
+    """The smallest batch from which ``holds`` is true, up to ``most``; None where it never is.
+
+    ``holds`` must not become false again as the batch grows.
+    """
+    if holds(1.0):
+        return 1
+    if most <= 1:
+        return None
+    low, high = 1, 2
+    while not holds(float(high)):
+        if high >= most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(float(middle)) else (middle, high)
+    return high
+
+
+def largest_batch_within(setup: Setup, roof: Roof, seconds: float, most: int) -> int:
+    """The most sequences, up to ``most``, whose decode step takes no longer than ``seconds``; 0 where none does."""
+    over = first_batch(lambda batch: float(decode_step(setup, roof, batch).seconds) > seconds, most)
+    return most if over is None else over - 1
+
+
+def cache_outgrows_weights(setup: Setup, roof: Roof, most: int) -> int | None:
+    """The smallest batch, up to ``most``, at which a step reads the caches for longer than the weights."""
+
+    def outgrown(batch: float) -> bool:
+        step = decode_step(setup, roof, batch)
+        return bool(np.asarray(step.cache_s) > np.asarray(step.weight_s))
+
+    return first_batch(outgrown, most)

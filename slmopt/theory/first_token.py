@@ -1,0 +1,84 @@
+"""The first token against the prompt: curves, and the longest prompt within a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from slmopt.specs.setup import Setup
+from slmopt.theory.latency import prefill
+from slmopt.theory.roofline import LEVELS, Level, roofs
+
+Curve = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCurve:
+    """TTFT in seconds at each prompt length (tokens) or cached share: the ceiling and the estimate's levels."""
+
+    x: Curve
+    ceiling: Curve
+    estimate: dict[Level, Curve]
+    compute_s: Curve
+    memory_s: Curve
+
+
+def prompt_curve(setup: Setup, points: int = 97) -> PromptCurve:
+    """TTFT against prompt length, the cached part of the scenario kept as a share of the prompt."""
+    s = setup.scenario
+    prompts = np.geomspace(min(16.0, s.prompt), max(131_072.0, 2.0 * s.prompt), points)
+    return _curve(setup, prompts, prompts, prompts * (s.prefix_hit / s.prompt))
+
+
+def hit_curve(setup: Setup, points: int = 51) -> PromptCurve:
+    """TTFT of the scenario's prompt against the tokens of it that are cached, 0 to all but the last."""
+    hits = np.linspace(0.0, setup.scenario.prompt - 1.0, points)
+    return _curve(setup, hits, np.full(points, float(setup.scenario.prompt)), hits)
+
+
+def _curve(setup: Setup, x: Curve, prompt: Curve, hit: Curve) -> PromptCurve:
+    found = roofs(setup, "prefill")
+    ceiling = prefill(setup, found["ceiling"], prompt, hit)
+    return PromptCurve(
+        x=x,
+        ceiling=np.asarray(ceiling.seconds),
+        estimate={level: np.asarray(prefill(setup, found[level], prompt, hit).seconds) for level in LEVELS},
+        compute_s=np.asarray(ceiling.compute_s),
+        memory_s=np.asarray(ceiling.memory_s),
+    )
+
+
+def longest_prompt(setup: Setup, target_s: float, level: Level | None = None) -> int | None:
+    """The longest prompt, nothing of it cached, whose first token comes within ``target_s`` seconds.
+
+    Under the ceiling, or under a level of the estimate; 0 where not even one token does, None where every length does.
+    """
+    roof = roofs(setup, "prefill")[level or "ceiling"]
+
+    def meets(prompt: int) -> bool:
+        return float(prefill(setup, roof, float(prompt), 0.0).seconds) <= target_s
+
+    if not meets(1):
+        return 0
+    high = 2
+    while meets(high):
+        high *= 2
+        if high > 2**30:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return low
+
+
+def compute_bound_from(setup: Setup) -> int | None:
+    """The shortest prompt whose prefill arithmetic decides, nothing cached; None where memory decides at every length."""
+    roof = roofs(setup, "prefill")["ceiling"]
+    if np.isnan(roof.peak):
+        return None
+    prompts = np.unique(np.round(np.geomspace(1.0, 1e6, 4000)))
+    bound = prefill(setup, roof, prompts, np.zeros_like(prompts)).compute_bound
+    return int(prompts[int(np.argmax(bound))]) if bound.any() else None

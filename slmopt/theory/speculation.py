@@ -1,0 +1,133 @@
+"""Speculative decoding: a draft proposes k tokens, one pass of the target checks them all.
+
+Source: Y. Leviathan, M. Kalman, Y. Matias, "Fast Inference from Transformers via Speculative Decoding" (2023),
+equation (1) for the expected tokens and theorem 3.8 for the speed-up, here with the pass's own times in place of the
+assumption that checking is free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slmopt.specs.setup import Setup
+from slmopt.theory.forward import Group, Kind, Numbers, forward
+from slmopt.theory.latency import decode_step
+from slmopt.theory.roofline import Roof, pass_time, run
+from slmopt.theory.terms import pass_terms
+
+LONGEST_DRAFT = 16
+
+# Speed-ups that differ by rounding alone are a tie.
+_ROUNDING = 1 + 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """What drafting gains. ``break_even`` is None where no acceptance reaches a speed-up of 1."""
+
+    acceptance: float
+    draft_tokens: int
+    expected_tokens: float
+    cost_ratio: float
+    speedup: float
+    best_draft_tokens: int
+    best_speedup: float
+    break_even: float | None
+    kind: Kind
+
+
+def expected_tokens(acceptance: Numbers, draft_tokens: Numbers) -> Numbers:
+    """E(a, k) = (1 − a^(k+1)) / (1 − a), and k + 1 at a = 1: accepted tokens and the one that the target adds."""
+    a, k = np.asarray(acceptance, dtype=np.float64), np.asarray(draft_tokens, dtype=np.float64)
+    certain, never = a >= 1.0, a <= 0.0
+    log = np.log(np.where(certain | never, 0.5, a))
+    # expm1 keeps the digits where a is close to 1 and numerator and denominator both vanish.
+    ratio = np.expm1((k + 1.0) * log) / np.expm1(log)
+    value = np.where(certain, k + 1.0, np.where(never, 1.0, ratio))
+    return float(value) if value.shape == () else value
+
+
+def draft_seconds(setup: Setup, roof: Roof, batch: Numbers | None = None) -> Numbers:
+    """Time for one drafted token of every sequence: the draft model's own step, or the given share of the target's.
+
+    NaN where the scenario gives neither. ``batch`` (sequences, may be an array) is the scenario's unless given.
+    """
+    s = setup.scenario
+    sequences = float(s.batch) if batch is None else batch
+    if setup.draft is not None:
+        terms = pass_terms(setup.draft, setup.weights, *setup.cache)
+        group = Group(sequences, 1.0, float(s.depth), 1.0, float(s.shared_prefix))
+        return pass_time(forward(terms, [group], roof.kind), roof).seconds
+    if s.draft_cost is not None:
+        return s.draft_cost * decode_step(setup, roof, sequences).seconds
+    return float("nan")
+
+
+def verify_seconds(setup: Setup, roof: Roof, draft_tokens: Numbers, batch: Numbers | None = None) -> Numbers:
+    """Time of the target's pass over k + 1 positions of every sequence, logits at each."""
+    s = setup.scenario
+    sequences = float(s.batch) if batch is None else batch
+    width = np.asarray(draft_tokens, dtype=np.float64) + 1.0
+    group = Group(sequences, width, float(s.depth), width, float(s.shared_prefix))
+    return run(setup, [group], roof).seconds
+
+
+def speedup(
+    setup: Setup, roof: Roof, acceptance: Numbers, draft_tokens: Numbers, batch: Numbers | None = None
+) -> Numbers:
+    """E·T(B, 1, c) / (k·T_draft + T(B, k + 1, c)); 1 at k = 0. Arrays broadcast."""
+    k = np.asarray(draft_tokens, dtype=np.float64)
+    step = decode_step(setup, roof, batch).seconds
+    spent = np.where(k > 0, k * draft_seconds(setup, roof, batch), 0.0) + verify_seconds(
+        setup, roof, k, batch
+    )
+    return np.where(k > 0, expected_tokens(acceptance, k) * step / spent, 1.0)
+
+
+def break_even(setup: Setup, roof: Roof, draft_tokens: int) -> float | None:
+    """The acceptance in [0, 1] at which the speed-up is 1; None where even certain acceptance does not reach it.
+
+    There the expected tokens equal the time spent in decode steps, and E grows with the acceptance.
+    """
+    if draft_tokens < 1:
+        return None
+    spent = draft_tokens * float(draft_seconds(setup, roof)) + float(
+        verify_seconds(setup, roof, draft_tokens)
+    )
+    needed = spent / float(decode_step(setup, roof).seconds)
+    if not needed <= (draft_tokens + 1.0) * _ROUNDING:
+        return None
+    if needed <= 1.0:
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        # The sum form of E: cheaper than the array function, sixty times over.
+        reached = sum(middle**accepted for accepted in range(draft_tokens + 1)) >= needed
+        low, high = (low, middle) if reached else (middle, high)
+    return high
+
+
+def speculation(setup: Setup, roof: Roof) -> Speculation | None:
+    """The scenario's drafting under ``roof``; None where acceptance or the draft's cost is not given."""
+    s = setup.scenario
+    cost = float(draft_seconds(setup, roof))
+    if s.acceptance is None or np.isnan(cost):
+        return None
+    lengths = np.arange(LONGEST_DRAFT + 1, dtype=np.float64)
+    gains = np.asarray(speedup(setup, roof, s.acceptance, lengths))
+    best = int(np.argmax(gains * _ROUNDING >= gains.max()))
+    k = s.draft_tokens
+    return Speculation(
+        acceptance=s.acceptance,
+        draft_tokens=k,
+        expected_tokens=float(expected_tokens(s.acceptance, k)),
+        cost_ratio=cost / float(decode_step(setup, roof).seconds),
+        speedup=float(speedup(setup, roof, s.acceptance, k)),
+        best_draft_tokens=best,
+        best_speedup=float(gains[best]),
+        break_even=break_even(setup, roof, k),
+        kind=roof.kind,
+    )

@@ -1,0 +1,170 @@
+"""How a measured row is called, what a pointer over it reads, and the arithmetic of its share.
+
+Names come from files that anyone may have written. Here they are plain text of bearable length; whoever puts them into
+Markdown or HTML escapes them there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from slmopt.words import numbers as n
+from slmopt.words.scenario_line import escape
+from slmopt.words.verdicts import VERDICT_WORDS, note_text, reason_list
+
+SIDE_WORDS: Final = {"memory": "▲ memory", "compute": "▼ compute"}
+
+_LONGEST = 28
+_SHAPE: Final = ("phase", "prompt_tokens", "output_tokens", "depth_tokens", "batch", "concurrency")
+
+
+def short(name: object, longest: int = _LONGEST) -> str:
+    """A name on one line and of bearable length, without characters that cannot be seen."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def harmless(name: str) -> str:
+    """A name in which no tag can begin, for places that escape nothing."""
+    return name.replace("<", "‹").replace(">", "›")
+
+
+def group_name(model: object, weights: object) -> str:
+    """A model and its weights as a row's name."""
+    return f"{short(model)} {format_name(weights)}"
+
+
+def format_name(weights: object) -> str:
+    """A weight format without the family that its preset's name adds."""
+    return short(str(weights).removesuffix(" (GGUF)"), 14)
+
+
+def row_name(row: Any) -> str:
+    """Model, weights and test of a judged row; its file where the model is not known."""
+    return (
+        f"{short(row.source_file) if pd.isna(row.model) else group_name(row.model, row.weights)}, {row.test}"
+    )
+
+
+def test_names(rows: pd.DataFrame) -> pd.Series:
+    """What each row of a benchmark table timed: "tg32", "pp512, depth 1,024", "tg16, batch 8"."""
+    if rows.empty:
+        return pd.Series(pd.Categorical([]), index=rows.index)
+    shape = rows[list(_SHAPE)]
+    codes = shape.groupby(list(_SHAPE), sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    first = np.unique(codes, return_index=True)[1]
+    names = np.array([_test_name(*row) for row in shape.iloc[first].itertuples(index=False)], dtype=object)
+    known, at = np.unique(names.astype(str), return_inverse=True)
+    return pd.Series(pd.Categorical.from_codes(at[codes], pd.Index(known, dtype="str")), index=rows.index)
+
+
+def _test_name(phase: object, prompt: float, output: float, depth: float, batch: float, users: float) -> str:
+    if phase == "decode":
+        told = f"tg{output:.0f}" if output > 0 else "decode"
+    elif phase == "prefill":
+        told = f"pp{prompt:.0f}" if prompt > 0 else "prefill"
+    else:
+        lengths = [f"{n.count(value)} {way}" for value, way in ((prompt, "in"), (output, "out")) if value > 0]
+        told = ", ".join(lengths) or str(phase)
+    if depth > 0:
+        told += f", depth {n.count(depth)}"
+    if batch > 1:
+        return f"{told}, batch {n.count(batch)}"
+    return f"{told}, {n.count(users)} at once" if users > 1 and math.isnan(batch) else told
+
+
+def row_hover(row: Any, name: str) -> tuple[str, ...]:
+    """Lines for a pointer over one row."""
+    spread = f" ± {n.percent(row.spread)}" if row.spread >= 0.005 else ""
+    return (
+        f"{name}, {row.test}, measured",
+        f"{n.tokens_per_s(row.measured)}{spread}, at most {n.figures(row.ceiling)}",
+        f"{n.percent(row.fraction)} of the ceiling{_usual(row.p10, row.p90)}",
+        VERDICT_WORDS[str(row.verdict)],
+        f"{short(row.source_file, 40)}, {short(row.row)}",
+    )
+
+
+def group_hover(
+    rows: pd.DataFrame, name: str, ends: tuple[float, float, float], *, tenths: bool
+) -> tuple[str, ...]:
+    """Lines for a pointer over the median of several rows."""
+    low, middle, high = (n.percent(end) for end in ends)
+    reach = f"a tenth below {low}, a tenth above {high}" if tenths else f"from {low} to {high}"
+    return (
+        f"{name}, {len(rows):,} rows, measured",
+        f"median {middle} of the ceiling{_usual(float(rows['p10'].median()), float(rows['p90'].median()))}",
+        reach,
+    )
+
+
+def _usual(low: float, high: float) -> str:
+    return (
+        "" if math.isnan(low) else f"; usual {n.percent(low).removesuffix(n.NBSP + '%')} to {n.percent(high)}"
+    )
+
+
+def arithmetic(row: Any) -> list[str]:
+    """Markdown: how the row's ceiling and share came about, for one token of its work.
+
+    The side that binds is work over rate, so its rate is the work times the ceiling.
+    """
+    where = (
+        f"**Row**: {escape(row_name(row))} ({escape(short(row.source_file, 60))}, {escape(short(row.row))})"
+    )
+    reasons = " ".join([*reason_list(row.reasons), note_text(row.notes, row.note)]).strip()
+    verdict = f"**Verdict**: {VERDICT_WORDS[str(row.verdict)]}. {escape(reasons)}"
+    if math.isnan(row.fraction):
+        return [where, f"**Measured**: {n.tokens_per_s(row.measured)}; no ceiling", verdict]
+    operations = row.flops_per_s / row.measured
+    moved = operations / row.intensity
+    work = (
+        f"**A token**: {n.bytes_(moved)} moved and {n.flops(operations)} done, {n.figures(row.intensity)} FLOP/byte; "
+        f"weights are read once for {_sequences(row.batch)}, {n.count(row.context)} tokens cached in the mean"
+    )
+    lines = [where, work]
+    at_most = f"≤{n.NBSP}{n.tokens_per_s(row.ceiling)}"
+    if row.bound == "compute":
+        lines.append(
+            f"**Ceiling**: {n.flops_per_s(operations * row.ceiling)} / {n.flops(operations)} a token = {at_most}, so compute decides"
+        )
+    else:
+        decides = (
+            ", so memory decides"
+            if row.bound == "memory"
+            else "; no matrix rate is known, so compute may bind before"
+        )
+        lines.append(
+            f"**Ceiling**: {n.bytes_per_s(moved * row.ceiling)} / {n.bytes_(moved)} a token = {at_most}{decides}"
+        )
+    lines += [
+        f"**Share**: measured {n.figures(row.measured)} / {n.figures(row.ceiling)} tokens/s = {n.percent(row.fraction)}",
+        f"**Usual**: {n.percent(row.p10)} to {n.percent(row.p90)} with this work, {n.percent(row.p50)} at the median; {escape(str(row.origin))}",
+        verdict,
+    ]
+    return lines
+
+
+def _sequences(batch: float) -> str:
+    return f"{n.count(batch)} sequence{'' if batch == 1 else 's'}"
+
+
+def source_lines(rows: pd.DataFrame) -> list[str]:
+    """Markdown: what the ceilings, the usual shares and the measurements rest on."""
+    lines = [
+        f"**Ceiling**: {escape(short(name, 60))}, rates as its preset or the panel gives them"
+        for name in _few(rows["device"])
+    ]
+    lines += [f"**Usual**: {escape(name)}" for name in _few(rows["origin"])]
+    lines += [f"**Measured**: {escape(short(name, 60))}" for name in _few(rows["source_file"])]
+    lines += [f"**Converted**: {escape(short(text, 200))}" for text in _few(rows["conversion"])]
+    return lines
+
+
+def _few(column: pd.Series, most: int = 8) -> list[str]:
+    found = [str(value) for value in column.dropna().unique()]
+    return found if len(found) <= most else [*found[: most - 1], f"and {len(found) - most + 1:,} more"]

@@ -1,0 +1,179 @@
+"""What the Plan says: the articles' order of operations, filled in for this scenario."""
+
+from __future__ import annotations
+
+from slmopt.advice.plan import WORTH, Trial
+from slmopt.advice.techniques import Pile
+from slmopt.theory.evaluation import Evaluation
+from slmopt.words import numbers as n
+from slmopt.words.scenario_line import sequences
+
+METRICS = ("ttft", "tpot", "throughput", "capacity")
+METRIC_NAMES = {
+    "ttft": "First token",
+    "tpot": "Time per token",
+    "throughput": "Throughput",
+    "capacity": "Sequences",
+}
+PILES: dict[Pile, str] = {
+    "fewer_bytes": "move fewer bytes per token",
+    "more_tokens": "get more tokens per byte moved",
+    "capacity": "free capacity for a larger batch",
+    "prefill": "outside the piles: prefill",
+}
+PHASES = {"decode": "decode", "prefill": "prefill", "capacity": "capacity"}
+
+
+def best(trials: tuple[Trial, ...], metric: str) -> Trial | None:
+    """The technique that alone gains most on a metric; None where nothing gains."""
+    helping = [t for t in trials if metric in t.helps]
+    return max(helping, key=lambda t: value(t, metric)) if helping else None
+
+
+def value(trial: Trial, metric: str) -> float:
+    """The factor gained; NaN where it cannot be said."""
+    found = None if trial.gain is None else getattr(trial.gain, metric)
+    return float("nan") if found is None else float(found)
+
+
+def answer(trials: tuple[Trial, ...]) -> str:
+    """What to do first here."""
+    stream, first = best(trials, "tpot"), best(trials, "ttft")
+    if stream is None and first is None:
+        room = best(trials, "capacity") or best(trials, "throughput")
+        if room is None:
+            return "No technique of this list gains anything here: what is left is another device or another model."
+        metric = "capacity" if "capacity" in room.helps else "throughput"
+        return f"Only room is to be gained here: **{_lower(room.technique.name)}**, {_gain_words(metric, value(room, metric))}."
+    parts = []
+    if stream is not None:
+        parts.append(f"{_lower(stream.technique.name)} for streaming (**{n.factor(value(stream, 'tpot'))}**)")
+    if first is not None:
+        parts.append(
+            f"{_lower(first.technique.name)} for the first token (**{n.factor(value(first, 'ttft'))}**)"
+        )
+    text = ", and ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}: the largest single gains here, as estimates."
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def tiles(trials: tuple[Trial, ...]) -> list[tuple[str, str, str, str]]:
+    """The best single technique for each metric."""
+    found = []
+    for metric in METRICS:
+        trial = best(trials, metric)
+        gained = n.figures(value(trial, metric)) + "×" if trial else "1×"
+        note = trial.technique.name if trial else "nothing here gains"
+        found.append(
+            (
+                METRIC_NAMES[metric],
+                gained,
+                note,
+                f"The largest gain of one technique alone, a ratio of estimates.{_if(trial)}",
+            )
+        )
+    return found
+
+
+def _if(trial: Trial | None) -> str:
+    return f" {trial.change.what}, {trial.change.assumed}." if trial and trial.change.assumed else ""
+
+
+def matrix_title(trials: tuple[Trial, ...]) -> str:
+    """Finding of the matrix."""
+    idle = [t for t in trials if not t.helps]
+    one_sided = [t for t in trials if t.helps and "tpot" in t.helps and "ttft" not in t.helps]
+    if one_sided and any("ttft" in t.helps and "tpot" not in t.helps for t in trials):
+        return "What speeds up streaming leaves the first token, and the reverse"
+    if idle:
+        return f"{len(idle)} of {len(trials)} techniques gain nothing here"
+    return f"All {len(trials)} techniques gain something here"
+
+
+def matrix_alt(trials: tuple[Trial, ...]) -> str:
+    """The matrix for those who do not see it."""
+    said = [f"{t.technique.name}: {here(t)}" for t in trials]
+    return f"{matrix_title(trials)}. {'; '.join(said)}."
+
+
+def here(trial: Trial) -> str:
+    """What the technique does here, short."""
+    if trial.gain is None:
+        return trial.change.what
+    gains = [_gain_words(metric, value(trial, metric)) for metric in METRICS if metric in trial.helps]
+    losses = [
+        _gain_words(metric, value(trial, metric)) for metric in METRICS if value(trial, metric) <= 1 / WORTH
+    ]
+    text = ", ".join(gains) if gains else "gains nothing"
+    if losses:
+        text += f"; costs {', '.join(losses)}"
+    return text
+
+
+def _gain_words(metric: str, factor: float) -> str:
+    if factor == float("inf"):
+        return "fits where nothing did" if metric == "capacity" else "unbounded"
+    if metric in ("ttft", "tpot"):
+        what = "first token" if metric == "ttft" else "time per token"
+        return f"{what} {n.figures(factor if factor >= 1 else 1 / factor)}× {'shorter' if factor >= 1 else 'longer'}"
+    what = "tokens/s of the device" if metric == "throughput" else "sequences"
+    return f"{n.figures(factor)}× the {what}"
+
+
+def steps(e: Evaluation, trials: tuple[Trial, ...]) -> list[str]:
+    """The order of operations as numbered sentences."""
+    s = e.setup.scenario
+    slow, ceiling = e.estimate["slow"], e.ceiling
+    lines = [
+        (
+            f"**Measure.** TTFT and TPOT at p50 and p95, tokens/s and peak memory, with {s.prompt:,} + {s.output:,} tokens "
+            f"and {sequences(s.batch)}, as in production."
+        ),
+        (
+            f"**Compare with the ceiling**, at most {n.tokens_per_s(ceiling.user_tokens_per_s)} per user. Below about "
+            f"{n.tokens_per_s(slow.user_tokens_per_s, 2)} fix the software first: kernels, threads, residency."
+        ),
+    ]
+    for number, names in (
+        (3, "Quantise the weights"),
+        (4, "Cap and shrink the cache"),
+        (5, "Cache prefixes"),
+        (6, "Speculate"),
+        (7, "Batch"),
+    ):
+        found = [t for t in trials if t.technique.step == number]
+        lines.append(f"**{names}.** " + " ".join(_sentence(e, t, alone=len(found) == 1) for t in found))
+    return lines
+
+
+def _sentence(e: Evaluation, trial: Trial, *, alone: bool) -> str:
+    name = "" if alone else f"{trial.technique.name}: "
+    if trial.gain is None:
+        return (
+            f"{name}nothing to do: {trial.change.what}." if name else f"Nothing to do: {trial.change.what}."
+        )
+    text = f"{name}{trial.change.what}{', ' + trial.change.assumed if trial.change.assumed else ''}: {here(trial)}."
+    text = text[:1].upper() + text[1:]
+    why = idle_reason(e, trial)
+    return f"{text} {why}" if why else text
+
+
+def idle_reason(e: Evaluation, trial: Trial) -> str:
+    """Why the technique does nothing for the phase that it does not help; empty where there is nothing to explain."""
+    typical = e.typical
+    if trial.technique.pile == "fewer_bytes" and "ttft" not in trial.helps and "tpot" in trial.helps:
+        if typical.prefill.bound == "compute":
+            return "It leaves the first token: prefill is compute-bound."
+        return ""
+    if trial.technique.phase == "decode" and "tpot" not in trial.helps and trial.technique.id != "fill_batch":
+        if typical.decode.bound == "compute":
+            return "A decode step is compute-bound here, so fewer bytes gain nothing."
+        if trial.technique.id in ("quantise_cache", "group_heads"):
+            share = float(typical.decode.cost.cache_bytes) / float(typical.decode.cost.bytes)
+            return f"Cached tokens are {n.percent(share)} of the bytes that a step moves."
+    if trial.technique.id == "cache_prefix" and "tpot" not in trial.helps:
+        return "It leaves streaming: each step still reads the whole context."
+    return ""

@@ -1,0 +1,67 @@
+"""The scenario in one line, and where its parts are from."""
+
+from __future__ import annotations
+
+from slmopt.specs.base import Sourced
+from slmopt.specs.device import GB
+from slmopt.specs.scenario import Scenario
+from slmopt.specs.setup import Setup, resolve
+from slmopt.words import numbers
+
+_LONGEST = 80
+
+
+def scenario_line(scenario: Scenario) -> str:
+    """Model · weights · cache · device · prompt + output · sequences, and in bold what differs from the presets."""
+    setup = resolve(scenario)
+    kv = (
+        setup.cache_k.name if setup.cache_k == setup.cache_v else f"{setup.cache_k.name}/{setup.cache_v.name}"
+    )
+    parts = [
+        escape(setup.model.name),
+        f"{escape(setup.weights.name)} weights",
+        f"{escape(kv)} cache",
+        escape(setup.device.name),
+        f"{scenario.prompt:,} + {scenario.output:,} tokens",
+        sequences(scenario.batch),
+    ]
+    return " · ".join(parts + [f"**{change}**" for change in changes(scenario, setup)])
+
+
+def changes(scenario: Scenario, setup: Setup) -> list[str]:
+    """What overrides a preset, in words."""
+    s = scenario
+    said: list[str] = []
+    if s.context is not None:
+        said.append(f"context {s.context:,}")
+    if s.bandwidth_gbs is not None:
+        said.append(numbers.trimmed(numbers.bytes_per_s(setup.bandwidth)))
+    if s.peak_tflops is not None:
+        said.append(numbers.trimmed(numbers.flops_per_s(s.peak_tflops * 1e12)))
+    if s.weight_bits is not None:
+        said.append(f"{numbers.trimmed(numbers.figures(s.weight_bits))} bits a weight")
+    if s.capacity_gb is not None:
+        said.append(f"{numbers.trimmed(numbers.bytes_(s.capacity_gb * GB))} memory")
+    if s.prefix_hit:
+        said.append(f"{s.prefix_hit:,} tokens cached")
+    if s.shared_prefix:
+        said.append(f"{s.shared_prefix:,} shared")
+    if s.engine != "exact":
+        said.append(s.engine)
+    return said
+
+
+def sequences(count: int) -> str:
+    """A count of sequences: "1 sequence", "16 sequences"."""
+    return f"{count:,} sequence{'' if count == 1 else 's'}"
+
+
+def source_words(record: Sourced) -> str:
+    """A record's source, short, with a mark where nobody has confirmed it."""
+    source = record.source if len(record.source) <= _LONGEST else record.source[: _LONGEST - 1] + "…"
+    return f"{source} (not confirmed)" if record.unconfirmed else source
+
+
+def escape(text: str) -> str:
+    """Text from outside made safe for Markdown: no emphasis, link, code, colour or HTML in it takes effect."""
+    return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~:$" else c for c in text)

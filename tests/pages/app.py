@@ -1,0 +1,37 @@
+"""The dashboard without a browser: a page at an address, and what it says."""
+
+import html
+import re
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+MAIN = Path(__file__).resolve().parents[2] / "pages" / "ui" / "main.py"
+
+
+def open_page(page: str, **address: str) -> AppTest:
+    """The page (its file's stem) as it stands when the address carries these parameters."""
+    app = AppTest.from_file(str(MAIN), default_timeout=60)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.run()
+    return go(app, page)
+
+
+def go(app: AppTest, page: str) -> AppTest:
+    """Switch to another page of the same session."""
+    app.switch_page(f"../{page}.py").run()
+    assert not app.exception, app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    """All words of the page's body, without markup."""
+    parts = [element.value for element in (*app.header, *app.markdown)]
+    parts += [re.sub(r"<[^>]+>", " ", html.unescape(element.proto.body)) for element in app.get("html")]
+    return "\n".join(parts).replace("\u00a0", " ").replace("**", "")
+
+
+def answer(app: AppTest) -> str:
+    """The page's one sentence."""
+    return app.header[0].value.replace("**", "").replace("\u00a0", " ")
