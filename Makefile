@@ -28,7 +28,7 @@ run: $(RUN_STAMP) ## open the dashboard in a browser (the first time it installs
 	@$(BIN)/streamlit run app.py --server.address $(ADDRESS) $(if $(PORT),--server.port $(PORT))
 
 test: $(DEV_STAMP) chromium ## run every test, those in a real browser too
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
 
 lint: $(DEV_STAMP) ## check style (ruff)
 	@$(BIN)/ruff check .

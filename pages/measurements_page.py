@@ -2,39 +2,39 @@
 
 import streamlit as st
 
-from pages.ui import asked, measured_table, parts, state, uploads
+from pages.ui import judging, measured_table, parts, state, uploads
 from pages.ui.chart import chart
 from slmopt.figures import measurements as figures
 from slmopt.reports import measurement_tables as tables
-from slmopt.words import measured_causes, measured_rows, measurements
+from slmopt.words import measured_rows
 
+# Its words are known only when the files below have been read.
 top = st.container(gap=26)
 uploads.uploader()
-found = asked.gathered(uploads.shown(), state.current())
-rows = found.rows
+found = judging.gathered(uploads.shown(), state.current())
+said = found.said
 with top:
-    parts.scenario_line(measurements.scenario_line(rows, found.files, sample=found.sample))
-    parts.answer(measurements.answer(rows, found.needs))
-    parts.tiles([parts.Tile(*tile) for tile in measurements.tiles(rows)])
+    parts.scenario_line(said.line)
+    parts.answer(said.answer)
+    parts.tiles([parts.Tile(*tile) for tile in said.tiles])
 
-groups, heads = tables.groups(rows), tables.heads(rows)
-if groups:
+if found.groups:
+    heads = tables.heads(found.rows)
     chart(
-        figures.shares(groups, heads),
-        title=measurements.title(rows),
+        figures.shares(found.groups, heads),
+        title=said.title,
         key="measurement_shares",
-        alt=measurements.alt(rows),
-        phone_height=figures.phone_height(groups, len(heads)),
+        alt=said.alt,
+        phone_height=figures.phone_height(found.groups, len(heads)),
         kinds=("ceiling", "estimate", "measured"),
-        data=tables.marks_table(groups),
+        data=tables.marks_table(found.groups),
     )
-explained = measured_causes.explanation(rows)
-if explained:
-    st.markdown(f":small[{explained}]")
+if said.explanation:
+    st.markdown(f":small[{said.explanation}]")
 
 picked = measured_table.table(found)
 if picked is not None:
     parts.arithmetic(measured_rows.arithmetic(picked))
 parts.data_section()
-parts.sources(measured_rows.source_lines(rows))
+parts.sources(measured_rows.source_lines(found.rows, sample=found.sample))
 parts.next_link("What helps most here, and in which order?", "plan")

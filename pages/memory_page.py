@@ -1,16 +1,19 @@
 """Memory: what fills it, and how many sequences fit?"""
 
+import streamlit as st
+
 from pages.ui import fields, parts, state
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
-from slmopt.advice.what_ifs import memory_what_ifs
+from slmopt.advice.what_ifs import engine_holdings, memory_what_ifs
 from slmopt.figures import memory as figures
 from slmopt.figures.named import Named
 from slmopt.reports import memory_tables as tables
 from slmopt.theory.evaluation import evaluate
-from slmopt.theory.memory import context_curve, longest_context, paging
+from slmopt.theory.memory import context_curve, longest_context
 from slmopt.words import arithmetic
 from slmopt.words import memory as words
+from slmopt.words.engines import rule_lines
 from slmopt.words.scenario_line import scenario_line
 from slmopt.words.sources import source_lines
 
@@ -49,15 +52,18 @@ with left:
         alt=f"{words.context_title(evaluation, curve.now[1], curve.doubled)}. Sequences that fit against context.",
         data=tables.against_context(curve.context, lines),
     )
-held = paging(setup)
+held = engine_holdings(scenario)
 with right:
     chart(
-        figures.paged_and_reserved(held.paged, held.reserved, held.paged_tokens, held.reserved_tokens),
-        title=words.paging_title(held.paged, held.reserved),
+        figures.holdings([Named(*row) for row in held]),
+        title=words.paging_title(held[1][1], held[0][1]),
         key="memory_paging",
-        alt=f"{words.paging_title(held.paged, held.reserved)}. Requests held under each allocation.",
-        data=tables.paging(held.paged, held.reserved, held.paged_tokens, held.reserved_tokens),
+        alt=f"{words.paging_title(held[1][1], held[0][1])}. Requests held under each allocation and engine.",
+        data=tables.holdings(held),
     )
+if rules := rule_lines(evaluation.capacity):
+    st.markdown(words.engine_heading(evaluation))
+    st.markdown("\n".join(f"- {line}" for line in rules))
 
 parts.arithmetic(arithmetic.capacity_lines(evaluation))
 parts.data_section()

@@ -36,7 +36,8 @@ st.markdown(
     "\n".join(f"{number}. {line}" for number, line in enumerate(words.steps(evaluation, trials), start=1))
 )
 st.markdown("#### Which bottleneck each technique attacks")
-st.markdown(plan_tables.bottlenecks_markdown(trials))
+with st.container(key="slm_bottlenecks"):
+    st.markdown(plan_tables.bottlenecks_markdown(trials))
 
 parts.arithmetic(arithmetic.plan(evaluation, trials))
 parts.data_section()

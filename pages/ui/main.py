@@ -43,6 +43,8 @@ def main() -> None:
     with st.sidebar:
         panel.scenario_panel()
     with st.container(key="slm_page", width=1100, gap=26):
+        for key, sentence in state.unknown().items():
+            parts.error_box(sentence, f"slm_unknown_{key}")
         problem = state.error()
         if not problem:
             page.run()

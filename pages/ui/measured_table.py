@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import gzip
+import io
+from typing import Any, Final
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import streamlit as st
 
-from pages.ui.asked import Gathered
+from pages.ui.judging import Gathered
 from slmopt.reports import measurement_tables as tables
 from slmopt.words import measured_causes as words
-from slmopt.words.measured_rows import short
-from slmopt.words.scenario_line import escape
+from slmopt.words.measured_rows import marked
+
+_PACKED_FROM: Final = 200_000
+"""Rows beyond which the download is packed with gzip."""
 
 
 def table(found: Gathered) -> Any:
@@ -37,9 +43,9 @@ def table(found: Gathered) -> Any:
         st.markdown(f":small[The first {len(listed):,} of {len(found.rows):,} rows; the download has all.]")
     st.download_button(
         "Download the joined table",
-        data=lambda: tables.download(found.rows, found.read.rows).to_csv(index=False),
-        file_name="slmopt-measurements.csv",
-        mime="text/csv",
+        data=lambda: _csv(found),
+        file_name=f"slmopt-measurements.csv{'.gz' if _packed(found) else ''}",
+        mime="application/gzip" if _packed(found) else "text/csv",
         on_click="ignore",
         icon=":material/download:",
     )
@@ -48,9 +54,25 @@ def table(found: Gathered) -> Any:
     return found.rows.loc[listed.index[picked[0] if picked and picked[0] < len(listed) else 0]]
 
 
+def _packed(found: Gathered) -> bool:
+    return len(found.rows) > _PACKED_FROM
+
+
+def _csv(found: Gathered) -> bytes:
+    """All rows as CSV; many of them packed. Arrow writes a million rows in a tenth of the time that pandas takes."""
+    table = pa.Table.from_pandas(tables.download(found.rows, found.read.rows), preserve_index=False)
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    written = io.BytesIO()
+    pa_csv.write_csv(pa.table(columns, names=table.column_names), written)
+    return gzip.compress(written.getvalue(), compresslevel=1) if _packed(found) else written.getvalue()
+
+
 def _left_out(found: Gathered) -> None:
     if found.read.warnings:
-        st.markdown("\n\n".join(f":small[{escape(short(text, 300))}]" for text in found.read.warnings[:5]))
+        st.markdown("\n\n".join(f":small[{marked(text, 300)}]" for text in found.read.warnings[:5]))
     if found.skipped.empty:
         return
     with st.expander(words.left_out(len(found.skipped)), key="slm_skipped"):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, get_args
 
 import streamlit as st
 
-from pages.ui import fields, state
+from pages.ui import fields, own, state
 from pages.ui.fields import number_field, value_of
 from slmopt.specs.base import Sourced
 from slmopt.specs.device import GB, GIB, Rate
 from slmopt.specs.library import library
+from slmopt.specs.model import Model
 from slmopt.specs.scenario import SCHEMA_VERSION, Engine, Scenario, scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.words import numbers
+from slmopt.words.model import unknown
 from slmopt.words.scenario_line import source_words
 
 DEFAULT = Scenario()
@@ -35,15 +38,20 @@ def scenario_panel() -> None:
     _version_mark()
     presets = library()
     chosen: dict[str, Any] = {
-        "model": _choice("Model", "model", presets.models, DEFAULT.model),
+        "model": _choice("Model", "model", presets.models, DEFAULT.model, own.models()),
         "device": _choice(
-            "Device", "device", presets.devices, DEFAULT.device, on_change=_forget, args=(OF_THE_DEVICE,)
+            "Device",
+            "device",
+            presets.devices,
+            DEFAULT.device,
+            own.devices(),
+            forgets=OF_THE_DEVICE,
         ),
     }
     left, right = st.columns(2, gap="small")
     with left:
         chosen["weights"] = _choice(
-            "Weights", "weights", presets.weights, DEFAULT.weights, on_change=_forget, args=(BITS,)
+            "Weights", "weights", presets.weights, DEFAULT.weights, own.weights(), forgets=BITS
         )
     with right:
         chosen["cache_k"] = _choice("Cache", "cache_k", presets.caches, DEFAULT.cache_k)
@@ -64,18 +72,35 @@ def _version_mark() -> None:
         st.text_input("Link version", key="v", bind="query-params")
 
 
-def _forget(names: Sequence[str]) -> None:
-    """Another preset was chosen: what overrode the last one goes."""
-    fields.reset(names)
-    st.session_state.pop("_sold", None)
+def _forget(key: str, names: Sequence[str]) -> None:
+    """Another preset was chosen: what overrode the last one goes, and the word that a link's is not known."""
+    state.forget_unknown(key)
+    if names:
+        fields.reset(names)
+        st.session_state.pop("_sold", None)
 
 
-def _choice(label: str, key: str, records: Mapping[str, Sourced], default: object, **events: Any) -> str:
-    """A searchable choice; the address carries the record's name."""
+def _choice(
+    label: str,
+    key: str,
+    records: Mapping[str, Sourced],
+    default: object,
+    own_records: Mapping[str, Sourced] = MappingProxyType({}),
+    forgets: Sequence[str] = (),
+) -> str | Sourced:
+    """A searchable choice; the address carries the record's name. Own records come before the presets."""
     # The default stands first: a choice whose default is another place warns whenever the program sets it.
     first = records[str(default)].name
-    names = [first, *(record.name for record in records.values() if record.name != first)]
-    picked = st.selectbox(label, names, key=key, bind="query-params", **events)
+    names = [first, *own_records, *(record.name for record in records.values() if record.name != first)]
+    asked = st.query_params.get(key)
+    if asked is not None and asked not in names:
+        # The field drops a name that it does not know; who opened the link should hear of it.
+        state.say_unknown(key, unknown(key, asked, first))
+    picked = st.selectbox(label, names, key=key, bind="query-params", on_change=_forget, args=(key, forgets))
+    if picked != first:
+        state.forget_unknown(key)
+    if picked in own_records:
+        return own_records[picked]
     return next(ident for ident, record in records.items() if record.name == picked)
 
 
@@ -192,12 +217,13 @@ def _draft_words() -> str:
 def _speculation() -> dict[str, Any]:
     number_field("draft_tokens", float(DEFAULT.draft_tokens))
     number_field("acceptance", None)
-    names = ["none", *(model.name for model in library().models.values())]
+    ids: dict[str, str | Model] = {**own.models()}
+    ids |= {model.name: ident for ident, model in library().models.items()}
+    names = ["none", *ids]
     picked = st.selectbox("Draft model", names, key="draft_model", bind="query-params")
     has_model = picked != "none"
     number_field("draft_cost", None, disabled="The draft model gives the cost." if has_model else "")
     _reset(DRAFT)
-    ids = {model.name: ident for ident, model in library().models.items()}
     return {"draft_model": ids[picked] if has_model else None}
 
 

@@ -106,9 +106,22 @@ def next_link(label: str, page: str) -> None:
         st.page_link(sitemap.entry(page).file, label=f"{label} →")
 
 
-def error_box(sentence: str) -> None:
+def listed(head: str, lines: Sequence[str], most: int = 8) -> None:
+    """A short list under its head, small; of a long one the rest stands closed."""
+    if not head:
+        return
+    with st.container(gap="small"):
+        st.markdown(f":small[{head}]")
+        if lines:
+            st.markdown("\n".join(f"- :small[{line}]" for line in lines[:most]))
+        if lines[most:]:
+            with st.expander(f"{len(lines) - most:,} more"):
+                st.markdown("\n".join(f"- :small[{line}]" for line in lines[most:]))
+
+
+def error_box(sentence: str, key: str = "slm_error") -> None:
     """What is wrong and what would be right, in ink beside the mark of what is missed."""
-    with st.container(key="slm_error", border=True):
+    with st.container(key=key, border=True):
         st.markdown(f"✕ {sentence}")
 
 

@@ -28,6 +28,7 @@ PAGES = (
     Entry("Speculation", "speculation"),
     Entry("Measurements", "measurements"),
     Entry("Plan", "plan"),
+    Entry("Your model", "model"),
 )
 
 

@@ -15,6 +15,7 @@ HOUSE_TARGETS = {"target_ttft_ms": 500.0, "target_tpot_ms": 40.0}
 
 _VALID = "_slmopt_valid"
 _ERROR = "_slmopt_error"
+_UNKNOWN = "_slmopt_unknown"
 
 
 def current() -> Scenario:
@@ -41,3 +42,18 @@ def offer(values: dict[str, Any]) -> Scenario:
     st.session_state[_ERROR] = ""
     st.session_state[_VALID] = offered
     return offered
+
+
+def unknown() -> dict[str, str]:
+    """A sentence for each choice whose record in the address this session does not have."""
+    return dict(st.session_state.get(_UNKNOWN, {}))
+
+
+def say_unknown(key: str, sentence: str) -> None:
+    """Keep the sentence until another record of that kind is chosen."""
+    st.session_state.setdefault(_UNKNOWN, {})[key] = sentence
+
+
+def forget_unknown(key: str) -> None:
+    """Another record of that kind was chosen."""
+    st.session_state.get(_UNKNOWN, {}).pop(key, None)

@@ -16,13 +16,9 @@ import streamlit as st
 from slmopt.measured.detect import read_benchmark
 from slmopt.measured.table import ReadResult
 from slmopt.measured.text import UnreadableFile
-from slmopt.words.measured_rows import short
-from slmopt.words.scenario_line import escape
+from slmopt.words.measured_rows import marked, short
 
 MOST_FILES: Final = 64
-MOST_MB: Final = 1024
-"""Largest file: a million rows of llama-bench are a third of it."""
-
 SHOWN: Final = "measurement_files"
 """Key of the field that says which files are shown."""
 
@@ -59,7 +55,6 @@ def uploader() -> None:
             key=key,
             on_change=_take,
             args=(key,),
-            max_upload_size=MOST_MB,
         )
         _read_pending()
         _list_files()
@@ -100,7 +95,7 @@ def _keep(name: str, content: bytes) -> None:
         raise UnreadableFile(
             f"{name} is one too many: {MOST_FILES} files are kept at most, so remove some first."
         )
-    with st.spinner(f"Reading {escape(short(name, 60))}, {len(content) / 1e6:,.1f} MB …", show_time=True):
+    with st.spinner(f"Reading {marked(name, 60)}, {len(content) / 1e6:,.1f} MB …", show_time=True):
         digest = hashlib.sha256(content).hexdigest()
         found = Upload(digest, _parsed(digest, name, content))
     label = _label(name, digest, files)
@@ -158,7 +153,7 @@ def _list_refused() -> None:
     if not refused:
         return
     with st.container(key="slm_refused", border=True):
-        st.markdown("\n\n".join(f"✕ {escape(short(sentence, 400))}" for sentence in refused))
+        st.markdown("\n\n".join(f"✕ {marked(sentence, 400)}" for sentence in refused))
         st.button("Dismiss", on_click=_dismiss)
 
 

@@ -6,7 +6,7 @@ import argparse
 from typing import get_args
 
 from slmopt.cli import inputs
-from slmopt.cli.parser import FULL_NAMES, UsageError
+from slmopt.cli.parser import FULL_NAMES, MODEL_FILES, UsageError
 from slmopt.specs.base import SpecError
 from slmopt.specs.device import RATES
 from slmopt.specs.scenario import Allocation, Engine, Scenario, scenario
@@ -18,7 +18,7 @@ _FLAGS = {"cache_k": "kv", "cache_v": "kv-v", "allocation": "memory"}
 def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
     """Model, device, formats, workload, speculation and achievable factors."""
     what = parser.add_argument_group("what runs where")
-    what.add_argument("--model", metavar="M", required=True, help=FULL_NAMES + " (a config.json for a model)")
+    what.add_argument("--model", metavar="M", required=True, help=f"{FULL_NAMES} ({MODEL_FILES})")
     what.add_argument("--device", metavar="D", required=True, help=FULL_NAMES)
     what.add_argument("--devices", metavar="N", type=inputs.whole, help="how many of them (only 1 so far)")
     what.add_argument("--weights", metavar="W", help=f"{FULL_NAMES}, or bits a weight: --weights 4.5")
@@ -94,12 +94,12 @@ def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...
         raise UsageError(
             "--draft-tokens needs --acceptance, the share of drafted tokens that is accepted (0 to 1): it is never guessed."
         )
-    values: dict[str, object] = {
-        "model": inputs.model(options.model),
-        "device": inputs.device(options.device),
-    }
+    model, stored = inputs.model_and_weights(options.model)
+    values: dict[str, object] = {"model": model, "device": inputs.device(options.device)}
     if options.weights is not None:
         values["weights"] = inputs.weights(options.weights)
+    elif stored is not None:
+        values["weights"] = stored
     if options.kv is not None:
         values["cache_k"] = inputs.cache(options.kv)
     if options.kv_v is not None:
@@ -134,7 +134,7 @@ def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...
 
 def _assumed(options: argparse.Namespace, made: Scenario) -> tuple[str, ...]:
     notes = []
-    if options.weights is None:
+    if options.weights is None and isinstance(made.weights, str):
         notes.append(f"--weights is not given: {made.weights} is assumed")
     if options.kv is None:
         notes.append(f"--kv is not given: an {made.cache_k} cache is assumed")

@@ -8,11 +8,13 @@ from typing import Any
 
 from slmopt.cli import inputs
 from slmopt.cli.output import aligned, as_json
-from slmopt.cli.parser import add_json_flag
+from slmopt.cli.parser import MODEL_FILES, add_json_flag
+from slmopt.readers.file_model import FileModel
+from slmopt.readers.files import SPEC, described
 from slmopt.readers.safe_json import load_object
 from slmopt.specs.base import SpecError
 from slmopt.specs.library import library
-from slmopt.specs.model import Model
+from slmopt.specs.weights import bits_per_weight, stored_bytes
 from slmopt.theory.memory import bytes_per_token, cache_bytes
 from slmopt.words import numbers
 
@@ -25,11 +27,12 @@ def add_commands(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "inspect",
-        help="the model that a config.json describes",
-        description="The model that a file describes: parameters, layers, cache bytes. GGUF and safetensors headers come later.",
+        help="the model that a file describes",
+        description="The model that a file describes: parameters, layers, cache bytes, and what its weights take. Of a "
+        "GGUF or safetensors file only the header is read; with --json the output stands for the file wherever one is asked for.",
         allow_abbrev=False,
     )
-    parser.add_argument("file", metavar="FILE", help="a config.json, or the folder that holds it")
+    parser.add_argument("file", metavar="FILE", help=f"{MODEL_FILES}; or the folder that holds a config.json")
     add_json_flag(parser)
     parser.set_defaults(command=run)
 
@@ -37,23 +40,29 @@ def add_commands(commands: Any) -> None:
 def run(options: argparse.Namespace) -> list[str]:
     """The command's output."""
     path = Path(options.file)
-    model = _model(path, options.file)
-    found = model_json(model, _stored_bits(path))
-    return as_json(found) if options.json else _lines(model, found)
+    found = inputs.model_file(path)
+    stored = stored_as(found) or (_config_bits(found, path) if found.kind == "config" else None)
+    values = model_json(found, stored)
+    return as_json(values) if options.json else _lines(found, values)
 
 
-def _model(path: Path, text: str) -> Model:
-    spec = inputs.from_file("model", path)
-    assert isinstance(spec, Model), text
-    return spec
+Stored = tuple[float, float, str]
+"""Bytes of all weights, bits of one, and what to say of the source; empty where the file itself is it."""
 
 
-def model_json(model: Model, bits: tuple[float, str] | None = None) -> dict[str, Any]:
-    """The contract's keys; cache bytes with a 16-bit cache. ``bits`` are the stored weights' and who says so."""
-    cache = library().caches["f16"]
+def stored_as(found: FileModel) -> Stored | None:
+    """What the weights take, where the file holds them."""
+    if found.weights is None:
+        return None
+    return stored_bytes(found.weights, found.model), bits_per_weight(found.weights, found.model), ""
+
+
+def model_json(found: FileModel, stored: Stored | None = None) -> dict[str, Any]:
+    """The contract's keys, cache bytes with a 16-bit cache; and the whole description, which can be read back."""
+    model, cache = found.model, library().caches["f16"]
     assumed = [*model.assumed, "16-bit cache for the cache bytes"]
-    if bits is not None:
-        assumed.append(f"weights of {bits[0]:g} bits, as the file's {bits[1]} says")
+    if stored is not None and stored[2]:
+        assumed.append(stored[2])
     return {
         "name": model.name,
         "params": model.total_params,
@@ -61,14 +70,15 @@ def model_json(model: Model, bits: tuple[float, str] | None = None) -> dict[str,
         "layers": model.layer_count or None,
         "kv_bytes_per_token": bytes_per_token(model, cache, cache),
         "kv_bytes_at": {str(n): float(cache_bytes(model, cache, cache, float(n))) for n in LENGTHS},
-        "weight_bytes": None if bits is None else model.total_params * bits[0] / 8,
-        "bits_per_weight": None if bits is None else bits[0],
+        "weight_bytes": None if stored is None else stored[0],
+        "bits_per_weight": None if stored is None else stored[1],
         "assumed": assumed,
+        SPEC: described(found),
     }
 
 
-def _stored_bits(path: Path) -> tuple[float, str] | None:
-    """Bits of the stored weights where the config names one plain type; a quantised one is no single number."""
+def _config_bits(found: FileModel, path: Path) -> Stored | None:
+    """Stored weights where a config names one plain type; a quantised one is no single number."""
     try:
         values = load_object(inputs.read_bytes(path / "config.json" if path.is_dir() else path))
     except SpecError:
@@ -80,20 +90,40 @@ def _stored_bits(path: Path) -> tuple[float, str] | None:
         for key in ("torch_dtype", "dtype"):
             bits = _DTYPE_BITS.get(str(holder.get(key, "")).removeprefix("torch."))
             if bits is not None:
-                return float(bits), f"{key} ({holder[key]})"
+                said = f"weights of {bits} bits, as the file's {key} ({holder[key]}) says"
+                return found.model.total_params * bits / 8, float(bits), said
     return None
 
 
-def _lines(model: Model, found: dict[str, Any]) -> list[str]:
-    whole = numbers.count
+def _lines(found: FileModel, values: dict[str, Any]) -> list[str]:
+    model, whole = found.model, numbers.count
     rows = [
-        ["parameters", whole(found["params"])],
-        ["used by each token", whole(found["active_params"])],
-        ["layers", whole(found["layers"])],
-        ["cache a token", numbers.bytes_(found["kv_bytes_per_token"])],
+        ["parameters", whole(values["params"])],
+        ["used by each token", whole(values["active_params"])],
+        ["layers", whole(values["layers"])],
+        ["cache a token", numbers.bytes_(values["kv_bytes_per_token"])],
     ]
-    rows += [[f"cache of {n:,} tokens", numbers.bytes_(found["kv_bytes_at"][str(n)])] for n in LENGTHS]
-    rows.append(["weights as stored", numbers.bytes_(found["weight_bytes"])])
+    rows += [[f"cache of {n:,} tokens", numbers.bytes_(values["kv_bytes_at"][str(n)])] for n in LENGTHS]
+    rows.append(["weights as stored", numbers.bytes_(values["weight_bytes"])])
+    if values["bits_per_weight"] is not None:
+        rows.append(["bits a weight", f"{values['bits_per_weight']:.4g}"])
     if model.context_limit is not None:
         rows.append(["made for a context of", f"{model.context_limit:,} tokens"])
-    return [model.name, "", *aligned(rows), "", "Assumed", *(f"  {note}" for note in found["assumed"])]
+    return [
+        model.name,
+        "",
+        *aligned(rows),
+        *_types(found),
+        "",
+        "Assumed",
+        *(f"  {n}" for n in values["assumed"]),
+    ]
+
+
+def _types(found: FileModel) -> list[str]:
+    """What the file holds in each type."""
+    if not found.types:
+        return []
+    rows = [["type", "tensors", "bytes"]]
+    rows += [[t.type, f"{t.tensors:,}", numbers.bytes_(float(t.size_bytes))] for t in found.types]
+    return ["", "Stored", *(f"  {line}" for line in aligned(rows, (1, 2)))]

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from slmopt.readers.file_model import FileModel
+from slmopt.readers.files import SPEC, read_model_file
 from slmopt.readers.hf_config import read_config
 from slmopt.readers.safe_json import LARGEST, load_object, refuse_absurd
 from slmopt.specs.base import Sourced, SpecError
@@ -33,7 +35,7 @@ _LIST = {
 }
 _NAME = {"model": "model", "device": "device", "weights": "weight format", "cache": "cache format"}
 _OWN_FIELDS = frozenset({"params", "groups"})
-_HEADERS_LATER = (".gguf", ".safetensors")
+_WITH_WEIGHTS = (".gguf", ".safetensors", ".safetensors.index.json")
 
 
 def number(text: str) -> float:
@@ -70,9 +72,20 @@ def shown(text: str | Path) -> str:
 
 def model(text: str, flag: str = "--model") -> Model:
     """The model that ``text`` stands for."""
-    spec = _spec("model", text, flag)
-    assert isinstance(spec, Model)
-    return spec
+    return model_and_weights(text, flag)[0]
+
+
+def model_and_weights(text: str, flag: str = "--model") -> tuple[Model, WeightFormat | None]:
+    """The model that ``text`` stands for, and how the file it is from stores its weights (None where it has none)."""
+    found = _spec("model", text, flag)
+    if not isinstance(found, FileModel):
+        assert isinstance(found, Model)
+        return found, None
+    if not found.runs:
+        raise SpecError(
+            f"{flag}: {found.model.name} is no language model by itself: give the language model's file."
+        )
+    return found.model, found.weights
 
 
 def device(text: str, flag: str = "--device") -> Device:
@@ -85,6 +98,10 @@ def device(text: str, flag: str = "--device") -> Device:
 def weights(text: str, flag: str = "--weights") -> WeightFormat:
     """The weight format that ``text`` stands for."""
     spec = _spec("weights", text, flag)
+    if isinstance(spec, FileModel):
+        if spec.weights is None:
+            raise SpecError(f"{flag}: {shown(text)} holds no weights: give a GGUF, safetensors or a format.")
+        return spec.weights
     assert isinstance(spec, WeightFormat)
     return spec
 
@@ -96,14 +113,14 @@ def cache(text: str, flag: str = "--kv") -> CacheFormat:
     return spec
 
 
-def _spec(kind: Kind, text: str, flag: str) -> Sourced:
+def _spec(kind: Kind, text: str, flag: str) -> Sourced | FileModel:
     try:
         return _meaning(kind, text.strip())
     except SpecError as error:
         raise SpecError(f"{flag}: {error}") from error
 
 
-def _meaning(kind: Kind, text: str) -> Sourced:
+def _meaning(kind: Kind, text: str) -> Sourced | FileModel:
     if not text:
         raise SpecError(f"is empty: give {_WANTED}.")
     if text.startswith(("{", "[")):
@@ -145,26 +162,42 @@ def _is_number(text: str) -> bool:
 def _is_path(path: Path, text: str) -> bool:
     try:
         return (
-            path.exists() or path.suffix.lower() in (".json", *_HEADERS_LATER) or "/" in text or "\\" in text
+            path.exists() or text.lower().endswith((".json", *_WITH_WEIGHTS)) or "/" in text or "\\" in text
         )
     except (OSError, ValueError):
         # Too long, or with a NUL: no path.
         return False
 
 
-def from_file(kind: Kind, path: Path) -> Sourced:
-    """The spec that a file describes; a folder stands for the config.json in it."""
-    if kind == "model" and path.is_dir():
-        path /= "config.json"
-    if path.suffix.lower() in _HEADERS_LATER:
-        raise SpecError(
-            f"{shown(path)}: {path.suffix} headers cannot be read yet; give the model's config.json."
-        )
+def from_file(kind: Kind, path: Path) -> Sourced | FileModel:
+    """The spec that a file describes, or the whole file where it is a model's."""
+    if kind == "model" or (kind == "weights" and path.name.lower().endswith(_WITH_WEIGHTS)):
+        return model_file(path)
     content = read_bytes(path)
     try:
-        return from_values(kind, _object(kind, content), name=model_name(path))
+        values = _object(kind, content)
+        # What `inspect --json` wrote stands for the file it was told of.
+        return read_model_file(content) if kind == "weights" and SPEC in values else from_values(kind, values)
     except SpecError as error:
         raise SpecError(f"{shown(path)}: {error}") from error
+
+
+def model_file(path: Path) -> FileModel:
+    """The model file at a path; a folder stands for the config.json in it."""
+    try:
+        if path.is_dir():
+            path /= "config.json"
+        return _existing(path)
+    except SpecError as error:
+        raise SpecError(f"{shown(path)}: {error}") from error
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{shown(path)} cannot be read ({error}): give a readable file.") from error
+
+
+def _existing(path: Path) -> FileModel:
+    if not path.exists():
+        raise SpecError("the file does not exist: give the path of an existing file.")
+    return read_model_file(path)
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -186,34 +219,22 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     return content
 
 
-def model_name(path: Path) -> str:
-    """What to call the model of a file: its folder where the file is just config.json."""
-    return path.stem if path.stem != "config" else path.resolve().parent.name or "config"
-
-
 def _object(kind: Kind, data: bytes | str) -> dict[str, Any]:
     return load_object(data, noun="a config.json" if kind == "model" else f"a {_NAME[kind]}'s description")
 
 
-def from_values(kind: Kind, values: Mapping[str, Any], name: str | None = None) -> Sourced:
+def from_values(kind: Kind, values: Mapping[str, Any]) -> Sourced:
     """A spec from JSON values. A model may be this package's own description or a Hugging Face config."""
     if kind == "model" and not _OWN_FIELDS & set(values):
-        return read_config(values, name=name or "own model")
+        return read_config(values, name="own model")
     refuse_absurd(values)
     if isinstance(values.get("params"), bool):
         raise SpecError("params = true or false: it must be a number above 0.")
     named = dict(values)
     if kind == "weights" and isinstance(named.get("recipe"), str):
         named = {"id": named["recipe"], "name": named["recipe"], **named}
-        _known_recipe(named["recipe"])
+        nominal_bits(named["recipe"])  # raises where there is no such file type
     try:
         return inline(kind, named)
     except SpecError as error:
         raise SpecError(str(error).removeprefix(f"{kind}: ")) from error
-
-
-def _known_recipe(recipe: str) -> None:
-    try:
-        nominal_bits(recipe)
-    except ValueError as error:
-        raise SpecError(f"{error}.") from error

@@ -6,6 +6,7 @@ import argparse
 from typing import NoReturn
 
 FULL_NAMES = "a preset's id, a path, or inline JSON"
+MODEL_FILES = "config.json, GGUF, safetensors, or what inspect --json wrote"
 
 
 class UsageError(Exception):

@@ -36,12 +36,14 @@ def now_name(result: Named[BatchingView]) -> str:
     return f"{result.name}, {name}" if result.name else name
 
 
-def letters(ends: Sequence[float], results: Results, px: Callable[[float], float], at: float) -> list[Spec]:
-    """Each line's letter at its end, kept apart."""
-    shifts = apart([px(end) for end in ends])
+def letters(
+    results: Results, ends: Sequence[tuple[float, float]], px: Callable[[float], float]
+) -> list[Spec]:
+    """Each line's letter at its own end (x, y), kept apart in height."""
+    shifts = apart([px(y) for _, y in ends])
     return [
-        end_label(at, end, result.name, bold=True, dy=shift)
-        for end, result, shift in zip(ends, results, shifts, strict=True)
+        end_label(x, y, result.name, bold=True, dy=shift)
+        for (x, y), result, shift in zip(ends, results, shifts, strict=True)
     ]
 
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from slmopt.figures import theme
 from slmopt.figures.batch_words import fits
 from slmopt.figures.marks import Vertical, end_label
-from slmopt.figures.placing import PHONE_PX, Place, Room, Scale, apart, both, plot_height, width
+from slmopt.figures.placing import PHONE_PX, Scale, apart, both, plot_height, width
+from slmopt.figures.room import Place, Room
 from slmopt.figures.theme import Spec
 from slmopt.theory.batch_points import BatchingView, Mark
 from slmopt.words import numbers as n
@@ -50,23 +51,28 @@ def user_words(view: BatchingView, targets: Sequence[float], top: float) -> tupl
     def words(narrow: bool) -> list[Spec]:
         room = _near_room(view, view.near.user, top, USER_MARGIN, narrow)
         inside = view.near.batch <= fits(view)
+        # The band itself is a tint that words may stand on; its median is a line.
+        room.curve(view.near.batch[inside], view.near.band["typical"][inside] / view.near.batch[inside], 0.2)
         for target in targets:
             room.level(target, *near_range(view))
         for mark in _marked(view):
             room.marker(mark.batch, mark.user_tokens_per_s)
-        notes = [word for mark in _marked(view) for word in _user_word(room, view, mark)]
-        room.curve(view.near.batch[inside], view.near.band["typical"][inside] / view.near.batch[inside])
-        notes += [_target_word(room, target) for target in targets]
+        notes: list[Spec] = []
         if view.target_s is not None and not targets:
             text = f"the target of {n.figures(1 / view.target_s)} tokens/s lies above"
             notes.append(room.place(room.x.high, top, text, [Place("right", "top", -4, -4)]))
+        notes += [word for mark in _marked(view) for word in _user_word(room, view, mark)]
+        notes += [_target_word(room, target) for target in targets]
         return [*notes, *_over_word(view, room)]
 
     return both(words)
 
 
 def _user_word(room: Room, view: BatchingView, mark: Mark) -> list[Spec]:
-    y = mark.user_tokens_per_s
+    y, text = mark.user_tokens_per_s, _value_text(view, mark, mark.user_tokens_per_s, "≤")
+    across, up = room.x.px(mark.batch), room.y.px(y)
+    # Over the curve, which falls towards the point.
+    lift = room.above(across + 8 - width(text), across + 8) - up + 4
     places = [
         Place("left", "bottom", 8, 4),
         Place("left", "middle", 12, 0),
@@ -76,8 +82,9 @@ def _user_word(room: Room, view: BatchingView, mark: Mark) -> list[Spec]:
         Place("left", "bottom", 8, 20),
         Place("right", "top", 8, -11),
         Place("left", "top", -6, -12),
+        Place("right", "bottom", 8, max(10, lift)),
+        Place("center", "bottom", 0, 34),
     ]
-    text = _value_text(view, mark, y, "≤")
     if mark is view.now:
         return [room.place(mark.batch, y, text, places)]
     return room.place_if_free(mark.batch, y, text, places)
@@ -98,8 +105,8 @@ def _target_word(room: Room, target: float) -> Spec:
 
 
 def _marked(view: BatchingView) -> list[Mark]:
-    largest = view.largest
-    return [view.now, *([largest] if largest is not None and largest.batch != view.now.batch else [])]
+    largest = view.largest_within(view.reach)
+    return [view.now] if largest is None else [view.now, largest]
 
 
 def _over_word(view: BatchingView, room: Room) -> list[Spec]:
@@ -108,9 +115,7 @@ def _over_word(view: BatchingView, room: Room) -> list[Spec]:
         return []
     text = "✕ over capacity"
     corners = ((room.y.high, Place("right", "top", -8, -2)), (0.0, Place("right", "bottom", -8, 2)))
-    costs = [room.cost(spot.box(room.x.length, room.y.px(y), text)) for y, spot in corners]
-    y, spot = corners[costs.index(min(costs))]
-    return [room.place(room.x.high, y, text, [spot])]
+    return room.first_free([(room.x.high, y, text, place) for y, place in corners])
 
 
 def shows_compute(view: BatchingView, scale: float, top: float) -> bool:
@@ -132,7 +137,7 @@ def step_words(view: BatchingView, scale: float, top: float) -> tuple[list[Spec]
         room = _near_room(view, curves.step_s / scale, top, STEP_MARGIN, narrow)
         for mark in _marked(view):
             room.marker(mark.batch, mark.step_s / scale)
-        notes = []
+        notes: list[Spec] = []
         for mark in _marked(view):
             y = mark.step_s / scale
             text = _value_text(view, mark, y, "≥")
@@ -143,7 +148,11 @@ def step_words(view: BatchingView, scale: float, top: float) -> tuple[list[Spec]
                 Place("right", "bottom", -2, 10),
                 Place("center", "bottom", 0, 10),
             ]
-            notes.append(room.place(mark.batch, y, text, [*places, Place("left", "bottom", -6, lift)]))
+            places.append(Place("left", "bottom", -6, lift))
+            if mark is view.now:
+                notes.append(room.place(mark.batch, y, text, places))
+            else:
+                notes += room.place_if_free(mark.batch, y, text, places)
         shifts = apart([room.y.px(value) for _, value in parts])
         return notes + [
             end_label(1, value, name, dy=shift, xref="x domain")

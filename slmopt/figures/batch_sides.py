@@ -19,7 +19,7 @@ from slmopt.figures.batch_side_words import (
 from slmopt.figures.marks import Scale, base_layout, limit_line, line, region
 from slmopt.figures.placing import plot_height, round_above
 from slmopt.figures.theme import Spec
-from slmopt.theory.batch_points import BatchingView
+from slmopt.theory.batch_points import BatchingView, Mark
 from slmopt.words import numbers as n
 
 # A target this many times above the fastest user would flatten every curve.
@@ -44,27 +44,20 @@ def users(results: Results) -> go.Figure:
             data += estimate(view, view.near, per_user=True)
             shapes += _over(view)
         data += ceiling(view, view.near, view.near.user, result.name or "ceiling", hue)
-        if single and view.largest is not None and view.largest.batch != view.now.batch:
-            data.append(
-                mark_of(
-                    view,
-                    view.largest,
-                    view.largest.user_tokens_per_s,
-                    f"{view.largest.batch:,.0f} sequences, all that fit",
-                )
-            )
+        largest = view.largest_within(view.reach) if single else None
+        if largest is not None:
+            data.append(mark_of(view, largest, largest.user_tokens_per_s, _all_fit(largest)))
         data.append(
             mark_of(view, view.now, view.now.user_tokens_per_s, now_name(result), now=True, colour=hue)
         )
-    reach = max(view.reach for view in views)
     margin = USER_MARGIN if single else STEP_MARGIN
     if single:
         notes, phone = user_words(views[0], seen, top)
     else:
         phone = {}
         height = plot_height(theme.HEIGHT_SIDE, margin)
-        ends = [float(view.near.user[-1]) for view in views]
-        notes = letters(ends, results, lambda value: height * value / top, reach)
+        ends = [(view.near.batch[-1], view.near.user[-1]) for view in views]
+        notes = letters(results, ends, lambda value: height * value / top)
     return theme.figure(
         data, _near_layout("Per user (tokens/s)", (0, top), views, margin, notes, shapes, phone)
     )
@@ -85,21 +78,24 @@ def steps(results: Results) -> go.Figure:
             data += _areas(view, scale, compute=shows_compute(view, scale, top))
             shapes += _over(view)
         data += ceiling(view, view.near, view.near.step_s / scale, result.name or "ceiling", hue)
-        if single and view.largest is not None and view.largest.batch != view.now.batch:
-            name = f"{view.largest.batch:,.0f} sequences, all that fit"
-            data.append(mark_of(view, view.largest, view.largest.step_s / scale, name))
+        largest = view.largest_within(view.reach) if single else None
+        if largest is not None:
+            data.append(mark_of(view, largest, largest.step_s / scale, _all_fit(largest)))
         data.append(mark_of(view, view.now, view.now.step_s / scale, now_name(result), now=True, colour=hue))
-    reach = max(view.reach for view in views)
     height = plot_height(theme.HEIGHT_SIDE, STEP_MARGIN)
     if single:
         notes, phone = step_words(views[0], scale, top)
     else:
         phone = {}
-        ends = [float(view.near.step_s[-1]) / scale for view in views]
-        notes = letters(ends, results, lambda value: height * value / top, reach)
+        ends = [(view.near.batch[-1], view.near.step_s[-1] / scale) for view in views]
+        notes = letters(results, ends, lambda value: height * value / top)
     return theme.figure(
         data, _near_layout(f"Step time ({unit})", (0, top), views, STEP_MARGIN, notes, shapes, phone)
     )
+
+
+def _all_fit(largest: Mark) -> str:
+    return f"{largest.batch:,.0f} sequence{'' if largest.batch == 1 else 's'}, all that fit"
 
 
 def _over(view: BatchingView) -> list[Spec]:

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from slmopt.figures import theme
 from slmopt.figures.marks import end_label, region_word
-from slmopt.figures.placing import Place, Room, Scale, apart, both, plot_height, plot_width, width
+from slmopt.figures.placing import Scale, apart, both, left_margin, plot_height, plot_width, width
+from slmopt.figures.room import Place, Room
 from slmopt.figures.theme import Spec
 from slmopt.theory.batch_points import BatchingView
 from slmopt.words import numbers as n
@@ -15,9 +16,13 @@ from slmopt.words.roofline import crossing_words
 
 Array = npt.NDArray[np.float64]
 
-THROUGHPUT_MARGIN = {"l": 56, "r": theme.MARGIN_END_LABELS, "t": 30, "b": 50}
 # Batches begin a little left of 1, so that its marker stays clear of the axis.
 FIRST_BATCH = 0.93
+
+
+def throughput_margin(y_limits: tuple[float, float]) -> dict[str, int]:
+    """The main figure's margins: room for the rate's ticks, and for names at the lines' ends."""
+    return {"l": left_margin(y_limits[1]), "r": theme.MARGIN_END_LABELS, "t": 30, "b": 50}
 
 
 def throughput_words(view: BatchingView, y_limits: tuple[float, float]) -> tuple[list[Spec], Spec]:
@@ -26,7 +31,9 @@ def throughput_words(view: BatchingView, y_limits: tuple[float, float]) -> tuple
 
 
 def _throughput(view: BatchingView, y_limits: tuple[float, float], narrow: bool) -> list[Spec]:
-    margin = {**THROUGHPUT_MARGIN, "l": 44, "r": 84} if narrow else THROUGHPUT_MARGIN
+    margin = throughput_margin(y_limits)
+    if narrow:
+        margin |= {"r": 84}
     room = Room(
         Scale(FIRST_BATCH, view.top, plot_width(margin, phone=narrow)),
         Scale(*y_limits, plot_height(theme.HEIGHT_PHONE if narrow else theme.HEIGHT_MAIN, margin)),
@@ -53,7 +60,7 @@ def _throughput_obstacles(view: BatchingView, room: Room) -> None:
     room.curve(curves.batch, view.weights_only)
     room.curve(curves.batch, curves.device)
     # The band's edges are no lines: words may stand on its tint.
-    room.curve(curves.batch[inside], curves.band["typical"][inside])
+    room.curve(curves.batch[inside], curves.band["typical"][inside], 0.2)
     marks = [view.first, view.now, view.largest, view.crossing]
     for mark in marks:
         if mark is not None and 1 <= mark.batch <= view.top:
@@ -121,6 +128,8 @@ def _above_first(room: Room, x: float, y: float, text: str) -> list[Place]:
         Place("right", "middle", -12, 9),
         Place("left", "bottom", -4, 9),
         Place("left", "bottom", -6, lift),
+        Place("right", "bottom", -4, 27),
+        Place("left", "bottom", -4, 27),
         Place("left", "top", 8, -8),
         Place("center", "top", 0, -10),
         Place("left", "top", 4, -drop),
@@ -132,6 +141,8 @@ _BESIDE = (
     Place("left", "bottom", -4, 9),
     Place("right", "bottom", -8, 12),
     Place("left", "top", 4, -9),
+    Place("center", "top", 0, -10),
+    Place("left", "top", 4, -25),
 )
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.batch_parts import Results, ceiling, estimate, hues, letters, mark_of, now_name
-from slmopt.figures.batch_words import FIRST_BATCH, THROUGHPUT_MARGIN, throughput_words
+from slmopt.figures.batch_words import FIRST_BATCH, throughput_margin, throughput_words
 from slmopt.figures.marks import base_layout, limit_line, line, points, region
 from slmopt.figures.placing import Scale, plot_height, stop_above, stop_below
 from slmopt.figures.theme import Spec
@@ -40,8 +40,9 @@ def throughput(results: Results) -> go.Figure:
             data.append(
                 mark_of(view, view.now, view.now.device_tokens_per_s, now_name(result), now=True, colour=hue)
             )
-        scale = Scale(*y, plot_height(theme.HEIGHT_MAIN, THROUGHPUT_MARGIN))
-        notes = letters([float(view.wide.device[-1]) for view in views], results, scale.px, top)
+        scale = Scale(*y, plot_height(theme.HEIGHT_MAIN, throughput_margin(y)))
+        ends = [(view.wide.batch[-1], view.wide.device[-1]) for view in views]
+        notes = letters(results, ends, scale.px)
     layout = base_layout(
         x_title="Sequences at once",
         y_title="Per device (tokens/s)",
@@ -49,10 +50,10 @@ def throughput(results: Results) -> go.Figure:
         y_scale="log",
         x_limits=(FIRST_BATCH, top),
         y_limits=y,
-        margin=THROUGHPUT_MARGIN,
+        margin=throughput_margin(y),
         notes=notes,
         shapes=shapes,
-        phone=phone,
+        phone={**phone, "margin.l": throughput_margin(y)["l"]},
     )
     return theme.figure(data, layout)
 
@@ -61,7 +62,7 @@ def _rate_range(views: Sequence[BatchingView]) -> tuple[float, float]:
     """Round limits around every curve; they do not move with the present batch."""
     low = min(float(view.wide.band["slow"][0]) for view in views)
     high = max(float(np.nanmax([*view.wide.device, *view.weights_only])) for view in views)
-    return stop_below(low / 1.6), stop_above(high * 1.8)
+    return stop_below(low / 1.6), stop_above(high * 2.2)
 
 
 def _throughput_lines(view: BatchingView) -> list[Spec]:
@@ -87,15 +88,10 @@ def _throughput_lines(view: BatchingView) -> list[Spec]:
         )
     if view.now.batch != 1:
         data.append(mark_of(view, view.first, view.first.device_tokens_per_s, "1 sequence"))
-    if view.largest is not None and view.largest.batch not in (1, view.now.batch):
-        data.append(
-            mark_of(
-                view,
-                view.largest,
-                view.largest.device_tokens_per_s,
-                f"{view.largest.batch:,.0f} sequences, all that fit",
-            )
-        )
+    largest = view.largest_within(view.top)
+    if largest is not None and largest.batch != 1:
+        name = f"{largest.batch:,.0f} sequences, all that fit"
+        data.append(mark_of(view, largest, largest.device_tokens_per_s, name))
     return [
         *data,
         mark_of(view, view.now, view.now.device_tokens_per_s, f"{view.now.batch:,.0f} now", now=True),

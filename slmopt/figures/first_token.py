@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import band, bar, base_layout, end_label, limit_line, line, note, points
+from slmopt.figures.marks import band, bar, base_layout, end_label, limit_line, line, note, points, told
 from slmopt.figures.named import Named
 from slmopt.figures.theme import Spec
 from slmopt.theory.first_token import PromptCurve
@@ -27,8 +27,11 @@ def against_prompt(
         c = one.result
         colour = theme.SCENARIOS[at % 4] if len(curves) > 1 else None
         data += band(c.x, c.estimate["fast"] * 1e3, c.estimate["slow"] * 1e3)
-        data.append(line(c.x, c.estimate["typical"] * 1e3, "estimate"))
-        data.append(line(c.x, c.ceiling * 1e3, "ceiling", colour=colour))
+        tokens = "%{x:,.3~r} tokens"
+        guess = told("estimate, typical", tokens, "about %{y:,.2~r} ms")
+        data.append(line(c.x, c.estimate["typical"] * 1e3, "estimate", **guess))
+        bound = told("ceiling", tokens, "at least %{y:,.3~r} ms")
+        data.append(line(c.x, c.ceiling * 1e3, "ceiling", colour=colour, **bound))
         if one.name:
             notes.append(end_label(float(c.x[-1]), float(c.ceiling[-1]) * 1e3, one.name))
     first = curves[0].result
@@ -95,8 +98,17 @@ def against_hit(curve: PromptCurve, now: tuple[float, float]) -> go.Figure:
     scale, unit = n.time_scale(float(curve.estimate["slow"].max()))
     data = [
         *band(curve.x, curve.estimate["fast"] / scale, curve.estimate["slow"] / scale),
-        line(curve.x, curve.estimate["typical"] / scale, "estimate"),
-        line(curve.x, curve.ceiling / scale),
+        line(
+            curve.x,
+            curve.estimate["typical"] / scale,
+            "estimate",
+            **told("estimate, typical", "%{x:,.0f} cached", f"about %{{y:,.2~r}} {unit}"),
+        ),
+        line(
+            curve.x,
+            curve.ceiling / scale,
+            **told("ceiling", "%{x:,.0f} cached", f"at least %{{y:,.3~r}} {unit}"),
+        ),
         points(
             [now[0]],
             [now[1] / scale],
@@ -128,6 +140,7 @@ def gaps(rows: Sequence[tuple[str, Interference]], step_s: float) -> go.Figure:
             f"<b>≥{n.NBSP}{n.seconds(one.gap_s)}</b>, first token ≥{n.NBSP}{n.seconds(one.ttft_s)}",
             at="left",
             dx=8,
+            name=f"gap {at}",
         )
         for at, (_, one) in enumerate(rows)
     ]
@@ -146,5 +159,9 @@ def gaps(rows: Sequence[tuple[str, Interference]], step_s: float) -> go.Figure:
         margin={"l": 112, "r": 8, "t": 20, "b": 46},
         notes=notes,
         shapes=[limit_line(step_s / scale)],
+        phone={
+            f"annotations[gap {at}].text": f"<b>≥{n.NBSP}{n.seconds(one.gap_s)}</b>"
+            for at, (_, one) in enumerate(rows)
+        },
     )
     return theme.figure([bar([one.gap_s / scale for _, one in rows], places, "compute")], layout)

@@ -11,8 +11,6 @@ from slmopt.figures import theme
 from slmopt.figures.marks import base_layout, end_label, limit_line, line, points
 from slmopt.figures.named import Named
 from slmopt.figures.placing import (
-    Place,
-    Room,
     Scale,
     apart,
     both,
@@ -22,6 +20,7 @@ from slmopt.figures.placing import (
     stop_above,
     stop_below,
 )
+from slmopt.figures.room import Place, Room
 from slmopt.figures.theme import Spec
 from slmopt.theory.roofline_points import IntensityCurve, RooflineView
 from slmopt.words import numbers as n
@@ -106,7 +105,7 @@ def _limits(views: Sequence[RooflineView], lines: Sequence[_Line]) -> tuple[floa
     """Round limits around every line and ridge, a decade apart at the least."""
     low = min([float(drawn.curve.intensity[0]) for drawn in lines] + [v.roof.ridge for v in views if v.known])
     high = max([drawn.last for drawn in lines] + [1.8 * v.roof.ridge for v in views if v.known])
-    top = stop_above(high / 1.02)
+    top = stop_above(high * 1.2)
     return min(stop_below(low / 1.4), decade_below(top / 10.5)), top
 
 

@@ -39,6 +39,14 @@ def line(
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": stroke, "hoverinfo": "skip", **more}
 
 
+def told(kind: str, x: str, y: str) -> Spec:
+    """What a pointer over a line reads; `x` and `y` are d3 templates such as "%{x:,.3~r} tokens".
+
+    `line(x, y, **told("ceiling", "%{x:,.3~r} tokens", "at least %{y:,.3~r} ms"))`
+    """
+    return {"hoverinfo": "all", "hovertemplate": f"<b>{kind}</b><br>{x}<br>{y}<extra></extra>"}
+
+
 def points(
     x: ArrayLike,
     y: ArrayLike,

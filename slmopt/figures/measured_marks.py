@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 from slmopt.figures.named import Named
+from slmopt.figures.placing import width
 from slmopt.figures.theme import Spec
 from slmopt.words import numbers as n
 
@@ -19,18 +20,20 @@ Binds = Literal["memory", "compute", ""]
 FARTHEST: Final = 2.6
 """Shares beyond this are errors by a factor, and would press all others against the axis."""
 
-WORD_ROW: Final = 0.8
+WORD_ROW: Final = 0.9
 """Height of the row of words at the bottom, in rows."""
 
 HEAD_PX: Final = 26
 FOOT_PX: Final = 50
 LABEL_DX: Final = 11
 _SLOT = 0.62
-_PHONE_ROW_PX = 21
-_PHONE_TWO_LINES_PX = 28
+_PHONE_ROW_PX = 23
+_PHONE_TWO_LINES_PX = 29
 _PHONE_GAP_PX = 52
 _PHONE_LEFT = 122
 _PHONE_NAME = 20
+_PHONE_PX = 350
+_ROOMY = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,11 @@ class Drawn:
         return {"xref": f"x{self.suffix}", "yref": f"y{self.suffix}"}
 
     @property
+    def medians(self) -> bool:
+        """Whether a mark stands for several rows."""
+        return any(place.mark.rows > 1 for place in self.places)
+
+    @property
     def binds(self) -> Binds:
         """The side of the roofline that decides for all its marks, if one does."""
         sides = {place.mark.side for place in self.places}
@@ -189,8 +197,9 @@ def value(mark: Mark) -> str:
     text = n.percent(mark.share)
     if not mark.above:
         return text
-    count = "" if mark.rows == 1 else f" {mark.above:,} above"
-    return f"<b>{text} ✕{count}{' →' if mark.share > FARTHEST else ''}</b>"
+    if mark.rows > 1:
+        return f"{text}, {mark.above:,} ✕"
+    return f"<b>{text} ✕{' →' if mark.share > FARTHEST else ''}</b>"
 
 
 def phone_wish(groups: Sequence[Named[Group]], panels: int) -> int:
@@ -219,8 +228,14 @@ def phone(groups: Sequence[Named[Group]], drawn: Sequence[Drawn], height: int) -
         if len(drawn) > 1:
             told[f"{axis}.domain"] = [0, half] if side.index else [1 - half, 1]
             told[f"xaxis{side.suffix}.domain"] = [0, 1]
-        for word in ("ceiling", "usual"):
-            told[f"annotations[{word} word {side.panel}].y"] = total
+        told[f"annotations[ceiling word {side.panel}].y"] = total
+        # Where the axis ends soon after 100 %, the line's name finds no room behind it.
+        if side.reach < _ROOMY:
+            told[f"annotations[ceiling word {side.panel}].xanchor"] = "right"
+            told[f"annotations[ceiling word {side.panel}].xshift"] = -6
+        if side.bands:
+            told[f"annotations[usual word {side.panel}].y"] = total
+            told[f"annotations[usual word {side.panel}].text"] = "usual"
         for at, _ in dividers(groups):
             told |= {f"shapes[divider {side.panel} {at}].{end}": at for end in ("y0", "y1")}
         told |= _phone_bands(side) | _phone_labels(side)
@@ -258,14 +273,18 @@ def _phone_labels(side: Drawn) -> Spec:
             text = most if least == most else f"{least.removesuffix(f'{n.NBSP}%')} to {most}"
             text = f"<b>{text} ✕</b>" if any(mark.above for _, mark in members) else text
         ends = [side.at(max(mark.high, mark.share)) for _, mark in members]
-        starts = [100 * min(mark.low, mark.share) for _, mark in members]
-        left = 72 < max(ends) < 100 and min(starts) > 45
+        last = max((mark for _, mark in members), key=lambda mark: mark.share)
+        start = side.at(min(last.low, last.share))
+        each = (_PHONE_PX - _PHONE_LEFT) / side.reach
+        free = ((99.0 if max(ends) < 100 else side.reach) - max(ends)) * each
+        needed = width(text) + LABEL_DX
+        left = free < needed < start * each
         told |= {
             f"annotations[label {side.panel} {members[0][0]}].{name}": given
             for name, given in (
                 ("text", text),
                 ("y", group + 0.5),
-                ("x", min(starts) if left else max(ends)),
+                ("x", start if left else max(ends)),
                 ("xanchor", "right" if left else "left"),
                 ("xshift", -LABEL_DX if left else LABEL_DX),
             )

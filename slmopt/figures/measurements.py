@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -56,7 +55,11 @@ def shares(groups: Sequence[Named[Group]], heads: Mapping[Panel, str]) -> go.Fig
     total = rows_high(groups) + WORD_ROW
     for side in drawn:
         data.append(_diamonds(side))
-        notes += [_head(side, heads[side.panel]), *_labels(side, len(drawn)), *_words(side, total)]
+        notes += [
+            _head(side, heads[side.panel]),
+            *_labels(side, len(drawn)),
+            *_words(side, total, len(drawn)),
+        ]
         shapes += [*_bands(side), _ceiling_line(side), *_dividers(side, groups)]
         axes |= _axes(side, len(drawn), total, groups)
     high = height(groups, len(drawn))
@@ -108,34 +111,49 @@ def _hover(mark: Mark) -> str:
 def _head(side: Drawn, head: str) -> Spec:
     mark = f" {theme.SIDE_MARK[side.binds]} {side.binds} decides" if side.binds else ""
     refs: Spec = {"xref": f"x{side.suffix}", "yref": f"y{side.suffix} domain"}
-    return note(0, 1, f"<b>{head}</b>{mark}", up="bottom", dy=4, **refs)
+    kind = ", medians" if side.medians else ""
+    return note(0, 1, f"<b>{head}{kind}</b>{mark}", up="bottom", dy=4, **refs)
 
 
 def _labels(side: Drawn, panels: int) -> list[Spec]:
     """Each mark's percentage, on the side where neither the ceiling's line nor the edge is in the way."""
-    each = ((_WIDE_PX - _LEFT - _RIGHT) / panels - (panels - 1) * 16) / side.reach
+    each = _px(side, panels)
     notes = []
     for at, place in enumerate(side.places):
         mark = place.mark
         text = f"{plain(mark.test)}  {value(mark)}" if mark.test else value(mark)
         room = width(text) + LABEL_DX + 6
-        low, high = 100 * min(mark.low, mark.share), side.at(max(mark.high, mark.share))
-        free = (side.reach if high >= 100 else 98.5) - high
-        right = free * each > room or low * each < room
+        low, high = side.at(min(mark.low, mark.share)), side.at(max(mark.high, mark.share))
+        free = ((side.reach if high >= 100 else 98.5) - high) * each
+        right = free > room or low * each < room
         beside: Spec = {"at": "left", "dx": LABEL_DX} if right else {"at": "right", "dx": -LABEL_DX}
-        refs = {**side.refs, "name": f"label {side.panel} {at}"}
+        refs: Spec = {**side.refs, "name": f"label {side.panel} {at}"}
+        if right and free < room:
+            refs["bgcolor"] = _VEIL
         notes.append(note(high if right else low, place.middle, text, **refs, **beside))
     return notes
 
 
-def _words(side: Drawn, total: float) -> list[Spec]:
+def _px(side: Drawn, panels: int) -> float:
+    """About how long a percent is drawn."""
+    return ((_WIDE_PX - _LEFT - _RIGHT) / panels - (panels - 1) * 16) / side.reach
+
+
+_VEIL: Final = theme.tint(theme.PAGE, 0.75)
+
+
+def _words(side: Drawn, total: float, panels: int) -> list[Spec]:
     """What line and band are, along the bottom."""
     refs = {**side.refs, "up": "bottom", "dy": 1}
     notes = [note(100, total, "ceiling", dx=6, name=f"ceiling word {side.panel}", **refs)]
-    banded = [place.mark for place in side.places if not math.isnan(place.mark.usual[0])]
-    if banded:
-        low = 100 * banded[-1].usual[0]
-        notes.append(note(low, total, "usual, p10 to p90", dx=2, name=f"usual word {side.panel}", **refs))
+    if side.bands:
+        text = "usual, p10 to p90"
+        low = side.bands[-1].low
+        fits = (98 - low) * _px(side, panels) > width(text)
+        place: Spec = {"dx": 2} if fits else {"at": "right", "dx": -6}
+        notes.append(
+            note(low if fits else 100, total, text, name=f"usual word {side.panel}", **place, **refs)
+        )
     return notes
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import bar, base_layout, end_label, limit_line, line, note, points
+from slmopt.figures.marks import bar, base_layout, end_label, limit_line, line, note, points, told
 from slmopt.figures.named import Named
 from slmopt.figures.theme import Spec
 from slmopt.theory.memory import Capacity
@@ -72,7 +72,11 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> go.Figure:
         margin={"l": 190, "r": 8, "t": 20, "b": 46},
         notes=notes,
         shapes=[] if usable is None else [limit_line(usable / 1e9)],
-        phone={"margin.l": 108},
+        phone={
+            "margin.l": 104,
+            "xaxis.range": [0, reach * 1.75],
+            "yaxis.ticktext": [row.name.replace(", ", ",<br>") for row in rows],
+        },
         barmode="overlay",
     )
     return theme.figure(data, layout)
@@ -112,7 +116,14 @@ def against_context(
     tops = [float(np.max(one.result)) for one in lines]
     for at, one in enumerate(lines):
         seen = np.where(one.result >= 1, one.result, np.nan)
-        data.append(line(context, seen, width=3 if at == 0 else 1.5))
+        data.append(
+            line(
+                context,
+                seen,
+                width=3 if at == 0 else 1.5,
+                **told(one.name, "%{x:,.3~r} tokens", "%{y:,.0f} fit"),
+            )
+        )
     notes += _end_labels(context, lines)
     if now is not None and now[1] >= 1:
         hover = f"<b>now</b><br>{now[0]:,.0f} tokens<br>{now[1]:,.0f} fit"
@@ -152,21 +163,31 @@ def _end_labels(
     return notes
 
 
-def paged_and_reserved(paged: float, reserved: float, paged_tokens: int, reserved_tokens: int) -> go.Figure:
-    """Requests that fit when the cache is given out in blocks, and when each reserves its longest length."""
-    labels = [f"Paged, {paged_tokens:,} each", f"Reserved, {reserved_tokens:,} each"]
-    gain = f", {n.factor(paged / reserved)}" if reserved else ""
-    notes = [
-        note(paged, 0, f"<b>{n.count(paged)}</b>{gain}", at="left", dx=8),
-        note(reserved, 1, n.count(reserved), at="left", dx=8),
-    ]
+def holdings(rows: Sequence[Named[float]]) -> go.Figure:
+    """Requests held, a bar for each way to give memory out; the first is what the others are compared with."""
+    counts = [row.result for row in rows]
+    places = list(range(len(rows)))
+    most = max([*(count for count in counts if np.isfinite(count)), 1.0])
+    first = counts[0]
+    notes = []
+    for at, count in enumerate(counts):
+        gain = f", {n.figures(count / first)}×" if at and first and 0 < count != first else ""
+        notes.append(
+            note(count if np.isfinite(count) else 0.0, at, f"<b>{n.count(count)}</b>{gain}", at="left", dx=8)
+        )
     layout = base_layout(
         x_title="Requests held",
-        x_limits=(0, max(paged, reserved, 1.0) * 1.25),
-        y_limits=(1.55, -0.55),
-        y_axis={"tickmode": "array", "tickvals": [0, 1], "ticktext": labels, "showgrid": False},
-        height=theme.HEIGHT_BARS,
+        x_limits=(0, most * 1.3),
+        y_limits=(len(rows) - 0.45, -0.55),
+        y_axis={
+            "tickmode": "array",
+            "tickvals": places,
+            "ticktext": [row.name for row in rows],
+            "showgrid": False,
+        },
+        height=theme.HEIGHT_SIDE,
         margin={"l": 140, "r": 8, "t": 14, "b": 46},
         notes=notes,
+        phone={"xaxis.range": [0, most * 1.6]},
     )
-    return theme.figure([bar([paged, reserved], [0, 1], "memory")], layout)
+    return theme.figure([bar(counts, places, "memory")], layout)

@@ -16,6 +16,8 @@ from slmopt.words.plan import METRIC_NAMES, METRICS, here, value
 
 # Gains beyond this factor look alike: the colour says "much", the number how much.
 _STRONGEST = 4.0
+# Four columns beside the names leave no room for words on a phone.
+_SHORT = {"ttft": "TTFT", "tpot": "TPOT", "throughput": "tok/s", "capacity": "fit"}
 
 
 def matrix(trials: Sequence[Trial]) -> go.Figure:
@@ -43,6 +45,7 @@ def matrix(trials: Sequence[Trial]) -> go.Figure:
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
     names = [t.technique.name for t in trials]
+    short = {f"annotations[head {column}].text": _SHORT[metric] for column, metric in enumerate(METRICS)}
     layout = base_layout(
         x_limits=(-0.5, len(METRICS) - 0.5),
         y_limits=(len(trials) - 0.45, -1.1),
@@ -57,7 +60,7 @@ def matrix(trials: Sequence[Trial]) -> go.Figure:
         margin={"l": 168, "r": 4, "t": 4, "b": 4},
         notes=notes,
         shapes=cells,
-        phone={"margin.l": 150},
+        phone={"margin.l": 150, **short},
     )
     return theme.figure([hover], layout)
 

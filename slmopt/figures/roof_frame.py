@@ -11,13 +11,14 @@ from slmopt.figures.placing import (
     Scale,
     decade_above,
     decade_below,
+    left_margin,
     plot_height,
     plot_width,
     stop_above,
     stop_below,
 )
 from slmopt.theory.roofline import Roof
-from slmopt.theory.roofline_points import Band, MeasuredPoint, RooflineView
+from slmopt.theory.roofline_points import Band, MeasuredPoint, RooflineView, Spot
 
 # Room left of the first point for its label, right of the last for the roof to be seen.
 _LEFT = 4.0
@@ -37,17 +38,26 @@ class Frame:
 
     def axes(self, *, phone: bool) -> tuple[Scale, Scale]:
         """Both axes as drawn."""
-        margin = {**theme.MARGIN, "l": min(44, theme.MARGIN["l"])} if phone else dict(theme.MARGIN)
         height = theme.HEIGHT_PHONE if phone else theme.HEIGHT_MAIN
         return (
-            Scale(*self.x, plot_width(margin, phone=phone)),
-            Scale(*self.y, plot_height(height, margin)),
+            Scale(*self.x, plot_width(self.margin, phone=phone)),
+            Scale(*self.y, plot_height(height, self.margin)),
         )
+
+    @property
+    def margin(self) -> dict[str, int]:
+        """The figure's margins, wide enough for the rate's ticks."""
+        return {**theme.MARGIN, "l": left_margin(self.y[1])}
 
     def shows_limit(self, view: RooflineView) -> bool:
         """Whether cache reads keep every batch below an intensity that is short of the ridge and in sight."""
         short = not view.known or view.limit < view.roof.ridge
         return math.isfinite(view.limit) and short and self.x[0] < view.limit < self.x[1]
+
+
+def decode_spots(view: RooflineView) -> list[Spot]:
+    """Decode's points: one sequence, now, and the most that fit."""
+    return [view.first, view.now, *([view.largest] if view.largest is not None else [])]
 
 
 def known(roof: Roof) -> bool:
@@ -65,7 +75,9 @@ def frame(views: Sequence[RooflineView], measured: Sequence[MeasuredPoint]) -> F
     lowest += [p.flops_per_s / 1.5 for p in measured]
     peaks = [r.peak for view in views for r in (view.roof, view.prefill_roof) if known(r)]
     peaks += [rate for view in views if not view.known for _, rate in view.evaluation.setup.decode.known]
-    highest = [2.2 * peak for peak in peaks] + [1.5 * p.flops_per_s for p in measured]
+    highest = [
+        2.2 * peak for peak in [*peaks, *(max(s.flops_per_s for s in decode_spots(v)) for v in views)]
+    ] + [1.5 * p.flops_per_s for p in measured]
     highest += [1.5 * slope * x[1] for view, slope in zip(views, slopes, strict=True) if not _any_peak(view)]
     low = decade_below(min(lowest))
     high = decade_above(max(highest))
@@ -86,8 +98,7 @@ def _bands(view: RooflineView) -> list[Band]:
 def _intensities(views: Sequence[RooflineView]) -> list[float]:
     found: list[float] = []
     for view in views:
-        spots = [view.first, view.now, *([view.largest] if view.largest is not None else [])]
-        found += [spot.intensity for spot in spots]
+        found += [spot.intensity for spot in decode_spots(view)]
         found.append(view.decode_band.intensity)
         found += [r.ridge for r in (view.roof, view.prefill_roof) if known(r)]
         found += [] if view.known else view.other_ridges

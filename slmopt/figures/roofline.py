@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from slmopt.figures import theme
 from slmopt.figures.marks import base_layout, limit_line, line, note, points, region
 from slmopt.figures.named import Named
-from slmopt.figures.roof_frame import Frame, frame, known
+from slmopt.figures.roof_frame import Frame, decode_spots, frame, known
 from slmopt.figures.roof_words import brackets, words
 from slmopt.figures.theme import Spec
 from slmopt.theory.roofline import Roof
@@ -48,9 +48,10 @@ def roof(results: Sequence[Named[RooflineView]], measured: Sequence[MeasuredPoin
         y_scale="log",
         x_limits=drawn.x,
         y_limits=drawn.y,
+        margin=drawn.margin,
         notes=notes,
         shapes=shapes,
-        phone=phone,
+        phone={**phone, "margin.l": drawn.margin["l"]},
     )
     return theme.figure(data, layout)
 
@@ -87,7 +88,9 @@ def _roof_lines(view: RooflineView, drawn: Frame) -> list[Spec]:
     flats = _flats(view)
     end = max([r.ridge for r in flats], default=drawn.x[1])
     if not view.known and view.other_ridges:
-        end = max(end if flats else 0.0, view.other_ridges[-1])
+        # As far as any rate of the chip's, or any point, reaches.
+        reached = [view.other_ridges[-1], *(spot.intensity for spot in decode_spots(view))]
+        end = max(*reached, end if flats else 0.0)
     bandwidth = view.roof.bandwidth / drawn.scale
     lines = [
         line(

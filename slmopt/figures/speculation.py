@@ -6,7 +6,17 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, end_label, limit_line, line, note, points, region, region_word
+from slmopt.figures.marks import (
+    base_layout,
+    end_label,
+    limit_line,
+    line,
+    note,
+    points,
+    region,
+    region_word,
+    told,
+)
 from slmopt.figures.theme import Spec
 from slmopt.theory.speculation import Speculation
 from slmopt.theory.speculation_curves import SpeculationCurves
@@ -25,7 +35,7 @@ def by_acceptance(curves: SpeculationCurves, found: Speculation) -> go.Figure:
                 values,
                 "estimate",
                 width=3 if now else 1.25,
-                dash="solid" if not now else None,
+                **told(f"estimate, {k} drafted", "acceptance %{x:.2f}", "about %{y:.3~r}×"),
             )
         )
         ends.append((float(values[-1]), k, now))
@@ -84,7 +94,12 @@ def by_length(curves: SpeculationCurves, found: Speculation) -> go.Figure:
     best = found.best_draft_tokens
     data = [
         line(curves.lengths, curves.expected, width=1.25, dash="2px,3px"),
-        line(curves.lengths, curves.by_length, "estimate"),
+        line(
+            curves.lengths,
+            curves.by_length,
+            "estimate",
+            **told("estimate", "%{x:.0f} drafted", "about %{y:.3~r}×"),
+        ),
         points(
             [best],
             [float(curves.by_length[best])],
@@ -136,4 +151,15 @@ def by_batch(curves: SpeculationCurves, now: int, speedup: float, most: float | 
         now=True,
         hover=[f"<b>now, estimate</b><br>about {n.factor(speedup)}"],
     )
-    return theme.figure([line(curves.batch, curves.by_batch, "estimate"), at], layout)
+    return theme.figure(
+        [
+            line(
+                curves.batch,
+                curves.by_batch,
+                "estimate",
+                **told("estimate", "%{x:,.3~r} sequences", "about %{y:.3~r}×"),
+            ),
+            at,
+        ],
+        layout,
+    )

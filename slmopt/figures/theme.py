@@ -62,7 +62,7 @@ HEIGHT_PHONE: Final = 300
 # About what a row of bars needs; more makes beams of them.
 BAR_ROW_PX: Final = 60
 # Narrower figures take their phone form.
-PHONE_BELOW_PX: Final = 480
+PHONE_BELOW_PX: Final = 440
 
 MARGIN: Final[Mapping[str, int]] = MappingProxyType({"l": 48, "r": 8, "t": 30, "b": 50})
 # Above plots without a y title.

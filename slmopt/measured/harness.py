@@ -42,7 +42,7 @@ class BenchResult(Mapping[str, float | int | None]):
 
 
 def percentile(values: Sequence[float], fraction: float) -> float | None:
-    """The smallest value with at least ``fraction`` of the values at or below it, by index int(fraction·n).
+    """The value at index int(fraction·n) of the sorted ones, as in the article; the largest where that is beyond the end.
 
     No interpolation: a p95 is a time that some request really took. None without values.
     """
@@ -52,7 +52,7 @@ def percentile(values: Sequence[float], fraction: float) -> float | None:
 
 
 def bench(
-    stream: Callable[[Prompt], Iterable[object]], prompts: Sequence[Prompt], warmup: int = 2
+    stream: Callable[[Prompt], Iterable[object]], prompts: Iterable[Prompt], warmup: int = 2
 ) -> BenchResult:
     """Time ``stream(prompt)``, which must yield tokens as they are produced.
 
@@ -65,6 +65,7 @@ def bench(
     """
     if warmup < 0:
         raise SpecError(f"warmup = {warmup}: it must be 0 or above.")
+    prompts = list(prompts)
     if len(prompts) <= warmup:
         raise SpecError(
             f"{len(prompts)} prompts with warmup = {warmup} leave none to time: give at least {warmup + 1}."

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Final, Literal
+from functools import lru_cache
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -295,11 +296,21 @@ def _typed(values: object, dtype: Kind, size: int) -> object:
 def _categories(values: object, size: int) -> pd.Categorical:
     """A categorical column; an empty text is missing."""
     if values is None or (isinstance(values, str) and not values):
-        return pd.Categorical.from_codes(np.full(size, -1, dtype=np.int8), pd.Index([], dtype="str"))
+        return pd.Categorical.from_codes(
+            np.full(size, -1, dtype=np.int8), dtype=_one_text(None), validate=False
+        )
     if isinstance(values, str):
-        return pd.Categorical.from_codes(np.zeros(size, dtype=np.int8), pd.Index([values], dtype="str"))
+        return pd.Categorical.from_codes(
+            np.zeros(size, dtype=np.int8), dtype=_one_text(values), validate=False
+        )
     made = values if isinstance(values, pd.Categorical) else pd.Categorical(pd.Series(values, dtype="str"))
     if "" in made.categories:
         made = made.remove_categories([""])
     used = np.bincount(np.asarray(made.codes, dtype=np.int64) + 1, minlength=len(made.categories) + 1)[1:] > 0
     return made if used.all() else made.remove_unused_categories()
+
+
+@lru_cache(maxsize=1024)
+def _one_text(text: str | None) -> Any:
+    """The type of a column with one text, or with none; kept, since making it costs more than the column."""
+    return pd.CategoricalDtype(pd.Index([] if text is None else [text], dtype="str"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -18,7 +18,7 @@ from slmopt.readers.safetensors_file import read_safetensors, read_safetensors_i
 from slmopt.readers.safetensors_header import MOST_JSON, is_index, read_index, safetensors_header_needed
 from slmopt.specs.base import SpecError, sentence
 from slmopt.specs.formats import WeightFormat
-from slmopt.specs.model import Model
+from slmopt.specs.model import EXPERT_ROLES, Model
 from slmopt.specs.scenario import UNITS, named
 
 SPEC = "slmopt_model"
@@ -27,12 +27,11 @@ VERSION = 1
 
 _OTHERS = (
     (b"PK\x03\x04", "a PyTorch or ZIP archive"),
-    (b"\x80\x02", "a pickled PyTorch checkpoint"),
+    (b"\x80", "a pickled PyTorch checkpoint"),
     (b"\x89HDF", "an HDF5 file"),
     (b"ggjt", "a GGML file from before GGUF"),
     (b"tjgg", "a GGML file from before GGUF"),
     (b"lmgg", "a GGML file from before GGUF"),
-    (b"\x08", "an ONNX model"),
 )
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(?:\.\w+)?$")
 
@@ -56,22 +55,39 @@ def read_model_file(data: Path | str | bytes, name: str = "", config: bytes | No
         In one sentence, if the file cannot be read as a model.
     """
     path = None if isinstance(data, bytes) else Path(data)
+    source = data if isinstance(data, bytes) else _source(Path(data))
     label = _label(path, name)
-    start = _start(path) if path is not None else bytes(data[:64]) if isinstance(data, bytes) else b""
-    if not start.strip():
-        raise SpecError("The file is empty: give a config.json, a GGUF or a safetensors file.")
-    source = path if path is not None else data
-    assert isinstance(source, Path | bytes)
-    if is_gguf(start):
+    try:
+        return _read(source, label, name, config)
+    except OSError as error:
+        raise _unreadable(error) from None
+
+
+def _read(source: Path | bytes, label: str, name: str, config: bytes | None) -> FileModel:
+    start = _start(source)
+    called = source.name if isinstance(source, Path) else name
+    kind = _kind(start) or ("json" if called.lower().endswith(".json") and start.strip() else None)
+    if kind == "gguf":
         return read_gguf(source, label)
-    if start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
-        return _from_json(_load(source), path, label, config)
-    if _is_safetensors(start):
+    if kind == "json":
+        return _from_json(_load(source), source if isinstance(source, Path) else None, label, config)
+    if kind == "safetensors":
         _refuse_lone_part(source, name)
         return read_safetensors(source, label, config)
+    if not start.strip():
+        raise SpecError("The file is empty: give a config.json, a GGUF or a safetensors file.")
     found = next((what for magic, what in _OTHERS if start.startswith(magic)), None)
-    kind = f"The file is {found}" if found else "The file is none that describes a model"
-    raise SpecError(f"{kind}: give a config.json, a GGUF or a safetensors file.")
+    told = f"The file is {found}" if found else "The file is none that describes a model"
+    raise SpecError(f"{told}: give a config.json, a GGUF or a safetensors file.")
+
+
+def _kind(start: bytes) -> Literal["gguf", "json", "safetensors"] | None:
+    if is_gguf(start):
+        return "gguf"
+    # The eight bytes of a header's length may look like the start of a JSON text, but for the zeros among them.
+    if start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[") and b"\0" not in start[:8]:
+        return "json"
+    return "safetensors" if start[8:9] == b"{" else None
 
 
 def header_length_needed(first_bytes: bytes) -> int | None:
@@ -85,11 +101,10 @@ def header_length_needed(first_bytes: bytes) -> int | None:
     SpecError
         If the bytes are a damaged start of a GGUF or safetensors file.
     """
-    if is_gguf(first_bytes):
+    kind = _kind(first_bytes[:64])
+    if kind == "gguf":
         return gguf_header_needed(first_bytes)
-    if _is_safetensors(first_bytes[:64]):
-        return safetensors_header_needed(first_bytes)
-    return None
+    return safetensors_header_needed(first_bytes) if kind == "safetensors" else None
 
 
 def described(found: FileModel) -> dict[str, Any]:
@@ -118,17 +133,27 @@ def _label(path: Path | None, name: str) -> str:
     return path.stem
 
 
-def _start(path: Path) -> bytes:
+def _source(path: Path) -> Path | bytes:
+    """The path of a regular file; of anything else (a pipe) what can be read from it, as much as a header may have."""
     try:
+        if path.is_file():
+            return path
         with path.open("rb") as file:
-            return file.read(64)
+            return file.read(MOST_JSON)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SpecError(f"The file cannot be read ({why}): give the path of a readable file.") from None
+        raise _unreadable(error) from None
 
 
-def _is_safetensors(start: bytes) -> bool:
-    return len(start) > 8 and start[8:9] == b"{" and start[5:8] == b"\0\0\0"
+def _unreadable(error: OSError | ValueError) -> SpecError:
+    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return SpecError(f"The file cannot be read ({why}): give the path of a readable file.")
+
+
+def _start(source: Path | bytes) -> bytes:
+    if isinstance(source, bytes):
+        return source[:64]
+    with source.open("rb") as file:
+        return file.read(64)
 
 
 def _refuse_lone_part(source: Path | bytes, name: str) -> None:
@@ -192,11 +217,20 @@ def _own_model(values: object) -> Model:
     if not isinstance(values, Mapping):
         raise SpecError("The description of the model is no object: give what `inspect --json` wrote.")
     refuse_absurd(values)
-    groups = values.get("groups", [])
-    counts = [g.get("count", 0) for g in groups if isinstance(g, Mapping)] if isinstance(groups, list) else []
-    if sum(count for count in counts if isinstance(count, int | float)) > MOST_LAYERS:
-        raise SpecError(f"The description has more than {MOST_LAYERS:,} layers: no model has as many.")
+    if isinstance(values.get("params"), bool):
+        raise SpecError("params = true or false: it must be a number above 0.")
     try:
-        return Model.model_validate(named(dict(values)))
+        model = Model.model_validate(named(dict(values)))
     except ValidationError as error:
         raise SpecError(sentence(error, UNITS, Model)) from error
+    if model.layer_count > MOST_LAYERS:
+        raise SpecError(
+            f"The description has {model.layer_count:,} layers: at most {MOST_LAYERS:,} are read."
+        )
+    # Once more, for numbers that were given as texts.
+    refuse_absurd(model.model_dump(mode="json"))
+    if any(m.role in EXPERT_ROLES for g in model.groups if g.moe is None for m in g.matrices):
+        raise SpecError(
+            "A layer group has matrices of experts and no moe: give its experts, active and width."
+        )
+    return model

@@ -16,7 +16,7 @@ from slmopt.readers.hf_config import read_config, slug
 from slmopt.readers.hf_format import read_config_format
 from slmopt.readers.safe_json import MAX_BYTES
 from slmopt.readers.safetensors_header import Held, Index, read_safetensors_header
-from slmopt.readers.safetensors_names import packed_weights, shaped_count, stored_for
+from slmopt.readers.safetensors_names import changed_model, packed_weights, shaped_count, stored_for
 from slmopt.specs.base import SpecError
 from slmopt.specs.formats import StoredTensor, WeightFormat
 from slmopt.specs.library import library
@@ -85,7 +85,7 @@ def _header(data: Path | bytes) -> dict[str, FileTensor]:
         ) from None
     except SpecError as error:
         if isinstance(data, Path):
-            raise SpecError(f"{data.name}: {error}") from error
+            raise SpecError(f"{data.name[:80]!r}: {error}") from error
         raise
 
 
@@ -107,7 +107,7 @@ def _parts(path: Path) -> list[Path]:
 
 
 def _missing(absent: Sequence[str]) -> str:
-    listed = ", ".join(name[:80] for name in absent[:3]) + (
+    listed = ", ".join(repr(name[:80]) for name in absent[:3]) + (
         f" and {len(absent) - 3} more" if len(absent) > 3 else ""
     )
     verb = "is" if len(absent) == 1 else "are"
@@ -151,7 +151,7 @@ def _format(
     label = shares[0].type if shares else "Weights"
     return WeightFormat(
         id="file",
-        name=f"{label if known is None else known.name} as stored",
+        name=f"{label if known is None else known.name} (file)",
         family="file",
         stored=tuple(stored),
         # Integers that pack weights have no operand of their own: then the bits decide.
@@ -192,10 +192,15 @@ def _by_total(index: Index, name: str, config: bytes | None) -> FileModel:
     size = index.total_size
     if config is not None:
         model = _config_model(config, name)
-        return FileModel("safetensors", model, None if size is None else _mean_format(model, size, config))
+        if size is None:
+            return FileModel("safetensors", model)
+        model = changed_model(
+            model, assumed=(*model.assumed, "the index's total size is spread evenly over all weights")
+        )
+        return FileModel("safetensors", model, _mean_format(model, size, config))
     if size is None:
         raise SpecError("The index has no total_size, and neither its parts nor a config.json lie beside it.")
-    params = index.total_params or size // 2
+    params = index.total_params or max(1, size // 2)
     assumed = ["neither the parts nor a config.json lie beside the index: only its totals are used"]
     if index.total_params is None:
         assumed.append("16 bits a weight")

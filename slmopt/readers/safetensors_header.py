@@ -199,9 +199,7 @@ def read_index(values: Mapping[str, Any]) -> Index:
             "weight_map holds something else than file names: it should list a part for each tensor."
         )
     parts = tuple(sorted(set(placed.values())))
-    odd = next(
-        (part for part in parts if not part or part != Path(part).name or "\\" in part or "\0" in part), None
-    )
+    odd = next((p for p in parts if p in ("", "..") or p != Path(p).name or "\\" in p or "\0" in p), None)
     if odd is not None:
         raise SpecError(f"weight_map names the part {odd[:60]!r}: parts lie in the index's own folder.")
     if len(parts) > MOST_PARTS:

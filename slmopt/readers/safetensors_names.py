@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from slmopt.readers.file_model import FileTensor
 from slmopt.specs.formats import StoredTensor
@@ -141,7 +142,7 @@ def stored_for(model: Model, tensors: Sequence[FileTensor]) -> tuple[Model, list
     model = _with_head(model, sizes, counts, notes)
     model = _with_stored_only(model, counts, notes)
     _compared(model, tensors, counts, notes)
-    model = Model(**{**dict(model), "assumed": tuple(notes)})
+    model = changed_model(model, assumed=tuple(notes))
     return model, _shared(model, sizes)
 
 
@@ -155,7 +156,7 @@ def _with_head(model: Model, sizes: dict[Pool, int], counts: dict[Pool, int], no
         del sizes[head], counts[head]
     elif not model.tied and head not in sizes:
         notes.append("the file has no head of its own: it is tied to the embedding")
-        return Model(**{**dict(model), "tied": True})
+        return changed_model(model, tied=True)
     return model
 
 
@@ -170,7 +171,12 @@ def _with_stored_only(model: Model, counts: dict[Pool, int], notes: list[str]) -
         if bool(held) != bool(known):
             changed[field] = held
             notes.append(f"{noun} as the file has them: {held:,} elements")
-    return Model(**{**dict(model), **changed}) if changed else model
+    return changed_model(model, **changed) if changed else model
+
+
+def changed_model(model: Model, **values: Any) -> Model:
+    """A new model with some fields replaced; a copy would keep what the old one has worked out."""
+    return Model(**{**{name: getattr(model, name) for name in Model.model_fields}, **values})
 
 
 def _compared(model: Model, tensors: Sequence[FileTensor], counts: dict[Pool, int], notes: list[str]) -> None:

@@ -80,7 +80,10 @@ def groups(rows: pd.DataFrame) -> list[Named[Group]]:
     known = known.assign(panel=np.where(known["phase"] == "prefill", "prefill", "decode"))
     single = len(known) <= MOST_MARKS
     parts = dict(iter(known.groupby(keys, observed=True, sort=False)))
-    size = {key: (_model_time(known, key[0]), float(part["pass_s"].median())) for key, part in parts.items()}
+    longest = {
+        str(model): _pass_time(part) for model, part in known.groupby("model", observed=True, sort=False)
+    }
+    size = {key: (longest[str(key[0])], _pass_time(part)) for key, part in parts.items()}
     order = sorted(parts, key=lambda key: size[key], reverse=True)
     if len(order) > MOST_GROUPS:
         kept = set(sorted(order, key=lambda key: -len(parts[key]))[: MOST_GROUPS - 1])
@@ -93,11 +96,10 @@ def groups(rows: pd.DataFrame) -> list[Named[Group]]:
     return [_group(key, parts[key], single=single) for key in order]
 
 
-def _model_time(rows: pd.DataFrame, model: object) -> float:
-    """Seconds of the model's longest pass, of decode where it was measured."""
-    own = rows[rows["model"] == model]
-    decode = own[own["panel"] == "decode"]
-    return float((decode if len(decode) else own)["pass_s"].max())
+def _pass_time(rows: pd.DataFrame) -> float:
+    """Seconds of the longest pass at best, of decode where it was measured."""
+    decode = rows[rows["panel"] == "decode"]
+    return float((decode if len(decode) else rows)["pass_s"].max())
 
 
 def _group(key: tuple[Any, ...], rows: pd.DataFrame, *, single: bool) -> Named[Group]:
@@ -149,7 +151,6 @@ def _median_mark(rows: pd.DataFrame, panel: Panel, name: str) -> Mark:
         low,
         high,
         (float(rows["p10"].median()), float(rows["p90"].median())),
-        f"{len(rows):,} rows",
         rows=len(rows),
         above=int((rows["verdict"] == "above_ceiling").sum()),
         side=_side(list(rows["bound"].dropna().unique())),

@@ -35,12 +35,6 @@ def against_context(
     return pd.DataFrame({"context_tokens": context, **dict(lines)})
 
 
-def paging(paged: float, reserved: float, paged_tokens: int, reserved_tokens: int) -> pd.DataFrame:
-    """Requests held when paged and when reserved."""
-    return pd.DataFrame(
-        {
-            "allocation": ["paged", "reserved"],
-            "tokens_each": [paged_tokens, reserved_tokens],
-            "requests": [paged, reserved],
-        }
-    )
+def holdings(rows: Sequence[tuple[str, float]]) -> pd.DataFrame:
+    """Requests held for each way to give memory out."""
+    return pd.DataFrame(rows, columns=["way", "requests"])

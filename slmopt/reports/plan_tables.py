@@ -30,10 +30,10 @@ def gains(trials: Sequence[Trial]) -> pd.DataFrame:
 
 def bottlenecks_markdown(trials: Sequence[Trial]) -> str:
     """Technique, what it attacks, phase, pile, what it does here, and its cost, as a Markdown table."""
-    head = "| Technique | Attacks | Phase | Pile | Here | Costs |\n|---|---|---|---|---|---|"
+    head = "| Technique | Attacks | Here | Phase | Pile | Costs |\n|---|---|---|---|---|---|"
     rows = [
-        f"| {t.technique.name} | {t.technique.attacks} | {PHASES[t.technique.phase]} | {PILES[t.technique.pile]} "
-        f"| {here(t)} | {t.technique.cost} |"
+        f"| {t.technique.name} | {t.technique.attacks} | {here(t)} | {PHASES[t.technique.phase]} "
+        f"| {PILES[t.technique.pile]} | {t.technique.cost} |"
         for t in trials
     ]
     return "\n".join([head, *rows])

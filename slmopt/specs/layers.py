@@ -169,7 +169,7 @@ class State(Spec):
 class LayerGroup(Spec):
     """``count`` layers of one description. ``norm_params`` is all one layer's norm weights and biases together."""
 
-    count: int = Field(gt=0)
+    count: int = Field(gt=0, le=100_000)
     attention: Attention | None = None
     state: State | None = None
     mlp: Mlp | None = None

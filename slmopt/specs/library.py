@@ -66,9 +66,9 @@ class Library:
 
 
 def preset_root() -> Traversable:
-    """Where the preset files are: beside the package in a checkout, inside it once installed."""
-    checkout = Path(__file__).resolve().parents[2] / "presets"
-    return checkout if checkout.is_dir() else files("slmopt") / "presets"
+    """Where the preset files are: inside the package once installed, beside it in a checkout."""
+    installed = files("slmopt") / "presets"
+    return installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "presets"
 
 
 @lru_cache(maxsize=1)
@@ -117,7 +117,7 @@ def _read(where: Traversable, kind: type[Record]) -> dict[str, Record]:
     )
     records: dict[str, Record] = {}
     for file in sources:
-        for entry in json.loads(file.read_text(encoding="utf-8")):
+        for entry in _entries(file):
             try:
                 record = kind.model_validate(entry)
             except ValidationError as error:
@@ -128,3 +128,13 @@ def _read(where: Traversable, kind: type[Record]) -> dict[str, Record]:
                 raise SpecError(f"{file.name}: the id {record.id!r} stands twice; ids must be unique")
             records[record.id] = record
     return records
+
+
+def _entries(file: Traversable) -> list[dict[str, Any]]:
+    try:
+        entries = json.loads(file.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise SpecError(f"{file.name} is no JSON: {error}.") from error
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise SpecError(f"{file.name}: it should be a list of records.")
+    return entries

@@ -7,6 +7,7 @@ such a file is read from its own header instead.
 
 from __future__ import annotations
 
+from slmopt.specs.base import SpecError
 from slmopt.specs.blocks import block_bits, fitting_block
 from slmopt.specs.mixes import FALCON, MIXES, Mix, Rule
 from slmopt.specs.model import EXPERT_ROLES, Model, Tensor
@@ -62,8 +63,8 @@ def _mix(recipe: str) -> Mix:
     try:
         return MIXES[_key(recipe)]
     except KeyError:
-        raise ValueError(
-            f"recipe = {recipe!r} is no GGUF file type: choose one of {', '.join(MIXES)}"
+        raise SpecError(
+            f"recipe = {recipe!r} is no GGUF file type: choose one of {', '.join(MIXES)}."
         ) from None
 
 

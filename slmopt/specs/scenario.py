@@ -33,6 +33,8 @@ UNITS: dict[str, str] = {
     "prefix_hit": "tokens",
     "shared_prefix": "tokens",
     "batch": "sequences",
+    "micro_batch": "tokens",
+    "block_tokens": "tokens",
     "fixed_ms": "ms",
     "attention_tflops": "TFLOPS",
     "target_ttft_ms": "ms",
@@ -54,6 +56,12 @@ class Scenario(Spec):
     Model, device and formats are a preset's id or a whole description. What a preset gives is nullable here: None means
     the preset's value, anything else overrides it. ``context`` is the cached tokens a sequence at which decode and
     capacity are evaluated; None means prompt + output.
+
+    ``allocation`` "paged" gives out blocks as sequences grow (llama.cpp: one cache that all share), "reserved" each its
+    longest length (llama.cpp: a cache of its own). What an engine decides is None until set: ``micro_batch``, tokens of
+    llama.cpp's ``--ubatch-size``; ``gpu_memory_utilization``, the share of memory that vLLM or SGLang
+    (``--mem-fraction-static``) may fill; ``full_windows``, window layers kept whole (llama.cpp ``--swa-full``, vLLM
+    ``--disable-hybrid-kv-cache-manager`` and versions before it, SGLang ``--disable-hybrid-swa-memory``).
     """
 
     version: Literal[1] = 1
@@ -87,6 +95,9 @@ class Scenario(Spec):
     allocation: Allocation = "paged"
     block_tokens: Annotated[int, Field(ge=1, le=65_536)] = 16
     buffers_gb: Annotated[float, Field(ge=0)] | None = None
+    micro_batch: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    gpu_memory_utilization: Fraction | None = None
+    full_windows: bool | None = None
 
     draft_tokens: Annotated[int, Field(ge=0, le=64)] = 0
     acceptance: Annotated[float, Field(ge=0, le=1)] | None = None

@@ -31,6 +31,8 @@ LINEAR_TO = 64
 _SHORTEST = 4
 _UNBOUNDED = 64
 _MOST = 1_000_000
+# Side figures end here: more sequences than this decode together on no device.
+_FARTHEST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,11 @@ class BatchingView:
         """Whether decode's matrix rate is known."""
         return not np.isnan(self.evaluation.ceiling.decode_roof.peak)
 
+    def largest_within(self, end: float) -> Mark | None:
+        """The most that fit, where it is another than the present batch and an axis to ``end`` shows it."""
+        mark = self.largest
+        return mark if mark is not None and mark.batch != self.now.batch and mark.batch <= end else None
+
     @property
     def linear(self) -> bool:
         """Whether the near batches are few enough for a linear axis."""
@@ -108,7 +115,7 @@ def batching_view(evaluation: Evaluation) -> BatchingView:
     fit = evaluation.capacity.max_sequences
     batch = setup.scenario.batch
     top = curve_top(evaluation)
-    reach = max(_SHORTEST, batch, fit if fit is not None else min(_MOST, max(_UNBOUNDED, 4 * batch)))
+    reach = max(_SHORTEST, batch, min(_FARTHEST, fit if fit is not None else max(_UNBOUNDED, 4 * batch)))
     target = setup.scenario.target_tpot_ms
     crossing = ceiling.crossover.batch
     alone = ceiling.crossover.weights_only

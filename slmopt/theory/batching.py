@@ -122,9 +122,9 @@ def _context_limit(setup: Setup, roof: Roof) -> float | None:
 
     The gap between the two is a straight line between the lengths at which a window or a shared prefix ends, so the last
     piece that changes sign holds the answer exactly. Layers that attend in chunks make it a saw, since each chunk's
-    start reads nothing: there the last tooth that begins above zero holds it.
+    start reads nothing, and those that compress a stair: there the last tooth that begins above zero holds it.
     """
-    chunk = max((term.chunk for term in setup_terms(setup)), default=0)
+    chunk = max((size for term in setup_terms(setup) for size in (term.chunk, term.compress)), default=0)
     points = _knots(setup, chunk)
     gaps = _gaps(setup, roof, points)
     above = np.flatnonzero(gaps > 0)
@@ -147,9 +147,9 @@ def _knots(setup: Setup, chunk: int) -> npt.NDArray[np.float64]:
     # From the first cached token on recurrent layers read their state and not only write it.
     found = {0.0, 1.0, shared}
     for term in setup_terms(setup):
-        for length in (term.window, term.top_k):
+        for length in term.turns:
             found.update((length - 1, length, length + shared - 1))
-    knots = np.array([length for length in found if length < FAR])
+    knots = np.array([length for length in found if 0 <= length < FAR])
     if not chunk:
         return np.unique(np.append(knots, FAR))
     starts = chunk * np.arange(min(_MOST_TEETH, knots.max() // chunk) + 3)

@@ -229,7 +229,7 @@ def _distinct(
     if shared is None:
         return batch * seen
     private = np.maximum(seen - shared, 0.0) if chosen else np.minimum(seen, past - shared)
-    return batch * private + np.where(batch > 0, seen - private, 0.0)
+    return batch * private + (np.asarray(batch) > 0) * (seen - private)
 
 
 def _f(value: Numbers) -> Numbers:

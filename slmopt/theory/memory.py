@@ -1,4 +1,8 @@
-"""What memory holds: weights, buffers and a cache for each sequence, and how many sequences that leaves room for."""
+"""What memory holds: weights, buffers and a cache for each sequence, and how many sequences that leaves room for.
+
+Sequences = ⌊(usable − weights − buffers − what is held once) / bytes a sequence⌋ for the model's own need; an engine holds
+more, in steps (:mod:`slmopt.theory.engines`), and its usable memory may be a share.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from slmopt.specs.formats import CacheFormat
-from slmopt.specs.model import LayerGroup, Model
+from slmopt.specs.model import Model
 from slmopt.specs.scenario import Allocation
 from slmopt.specs.setup import Setup
+from slmopt.theory.engine_layers import Cache, kept_layers
+from slmopt.theory.engines import (
+    Part,
+    Rule,
+    cache_of,
+    memory_share,
+    most_sequences,
+    reserved,
+    rules,
+    tokens_held,
+    total_bytes,
+    unstated,
+)
 from slmopt.theory.forward import Numbers
-from slmopt.theory.terms import STATE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +37,12 @@ class Capacity:
     """Bytes held, and sequences that fit. ``usable`` is None where memory is unknown.
 
     ``max_sequences`` is None there, too, and where a sequence holds nothing, so that memory sets no limit.
-    ``lacking`` is what the next sequence would need on top of what is left.
+    ``lacking`` is what the next sequence would need on top of what is left. ``shared_bytes`` are held once, whatever the
+    number of sequences, and ``bytes_per_sequence`` for each: exactly so for the model's own need, and for an engine the
+    straight line between the scenario's sequences and the most that fit.
+    ``rules`` are the engine's that made the difference to the model's own need, with the scenario's sequences. Where it
+    keeps an unstated part of its memory for itself, ``buffer_bytes`` holds the least that is known of, and
+    ``fewest_sequences`` fit with the most. ``own_need`` names the kinds of layer for which no rule of the engine is known.
     """
 
     usable: float | None
@@ -33,6 +54,9 @@ class Capacity:
     max_sequences: int | None
     now: int
     lacking: float | None
+    rules: tuple[Rule, ...] = ()
+    fewest_sequences: int | None = None
+    own_need: tuple[str, ...] = ()
 
     @property
     def held_now(self) -> float:
@@ -50,107 +74,135 @@ class Capacity:
 def cache_bytes(
     model: Model, cache_k: CacheFormat, cache_v: CacheFormat, tokens: Numbers, block: int = 1
 ) -> Numbers:
-    """Bytes that one sequence's cache holds at ``tokens`` (array or number), rounded up to whole blocks of tokens.
+    """Bytes that one sequence's cache needs at ``tokens`` (array or number), rounded up to whole blocks of tokens.
 
     Full layers hold every token, window and chunk layers at most their window, latent layers the latent, sparse ones
-    the indexer's keys beside it; recurrent layers one state whatever the length.
+    the indexer's keys beside it, compressing ones an entry for every few tokens; recurrent layers one state whatever the
+    length.
     """
-    held = np.ceil(np.asarray(tokens, dtype=np.float64) / block) * block
-    if model.by_count:
-        elements = model.layers * model.kv_heads * model.head_dim
-        return held * (elements * (cache_k.bits + cache_v.bits) / 8)
-    total = np.zeros_like(held)
-    for group in model.groups:
-        total = total + _group_bytes(group, cache_k, cache_v, held, block)
-    return total
-
-
-def _group_bytes(group: LayerGroup, k: CacheFormat, v: CacheFormat, held: Numbers, block: int) -> Numbers:
-    total: Numbers = 0.0
-    if group.attention is not None:
-        a = group.attention
-        limit = a.window or a.chunk
-        kept = held if limit is None else np.minimum(held, math.ceil(limit / block) * block)
-        total = total + group.count * (a.cached_k * k.bits + a.cached_v * v.bits) / 8 * kept
-        total = total + group.count * a.cached_index * k.bits / 8 * held
-    if group.state is not None:
-        total = total + group.count * (group.state.state_elements + group.state.conv_elements) * STATE_BYTES
-    return total
+    return total_bytes("exact", Cache(model, cache_k, cache_v, block), 1.0, tokens)
 
 
 def bytes_per_token(model: Model, cache_k: CacheFormat, cache_v: CacheFormat) -> float:
-    """Bytes that one more token adds to a short sequence, whose windows are not full yet."""
-    held = np.asarray(cache_bytes(model, cache_k, cache_v, np.array([1.0, 2.0])))
-    return float(held[1] - held[0])
+    """Bytes that one more token adds to a short sequence, whose windows are not full yet.
+
+    Compressed entries count with their mean: one for every so many tokens.
+    """
+    growing = [kept for kept in kept_layers(model, cache_k, cache_v) if kept.limit is None or kept.limit > 1]
+    return sum(kept.layers * kept.token_bytes / kept.every for kept in growing)
 
 
 def sequence_bytes(setup: Setup, tokens: Numbers, allocation: Allocation | None = None) -> Numbers:
-    """Bytes reserved for a sequence of ``tokens``: whole blocks when paged, the exact length when reserved."""
-    how = allocation or setup.scenario.allocation
-    block = setup.scenario.block_tokens if how == "paged" else 1
-    return cache_bytes(setup.model, *setup.cache, tokens, block)
-
-
-def sequences_that_fit(setup: Setup, tokens: Numbers, allocation: Allocation | None = None) -> Numbers:
-    """floor((usable − weights − buffers − shared prefix) / bytes a sequence); never negative.
-
-    NaN where memory is unknown; infinite where a sequence holds nothing.
-    """
-    if setup.capacity is None:
-        return np.full_like(np.asarray(tokens, dtype=np.float64), np.nan)
-    shared = shared_bytes(setup, tokens, allocation)
-    room = setup.capacity - setup.weight_bytes - setup.buffers - shared
-    each = np.asarray(sequence_bytes(setup, tokens, allocation)) - shared
-    fit = np.where(each > 0, np.floor(np.maximum(0.0, room) / np.where(each > 0, each, 1.0)), np.inf)
-    return np.where(room >= 0, fit, 0.0)
+    """Bytes reserved for one sequence of ``tokens`` alone, as the scenario's engine does it."""
+    return total_bytes(setup.scenario.engine, cache_of(setup, allocation), 1.0, tokens)
 
 
 def shared_bytes(setup: Setup, tokens: Numbers, allocation: Allocation | None = None) -> Numbers:
-    """Bytes of the prefix that all sequences of ``tokens`` share, held once: whole blocks of it when paged.
+    """Bytes held once, whatever the number of sequences of ``tokens``: those of the prefix that all share.
 
     Window layers and recurrent states keep no prefix, so every sequence holds its own.
     """
-    how = allocation or setup.scenario.allocation
-    block = setup.scenario.block_tokens if how == "paged" else 1
-    held = np.ceil(np.asarray(tokens, dtype=np.float64) / block) * block
-    whole = np.minimum(setup.scenario.shared_prefix // block * block, held)
-    model, formats = setup.model, setup.cache
-    if model.by_count:
-        return cache_bytes(model, *formats, whole)
-    full = [g for g in model.groups if g.attention and not (g.attention.window or g.attention.chunk)]
-    total: Numbers = np.zeros_like(whole)
-    for group in full:
-        total = total + _group_bytes(_stateless(group), *formats, whole, 1)
-    return total
+    return total_bytes(setup.scenario.engine, cache_of(setup, allocation), 0.0, tokens)
 
 
-def _stateless(group: LayerGroup) -> LayerGroup:
-    return group.model_copy(update={"state": None})
+def usable_bytes(setup: Setup) -> float | None:
+    """Memory that the engine may fill; None where the device's is unknown."""
+    return None if setup.capacity is None else setup.capacity * memory_share(setup)
+
+
+def buffer_bytes(setup: Setup, most: bool = False) -> float:
+    """Buffers: those entered, or the least (the most) that the engine is known to keep for itself."""
+    least, largest = unstated(setup) or (0.0, 0.0)
+    return setup.buffers + (largest if most else least)
+
+
+def sequences_that_fit(
+    setup: Setup, tokens: Numbers, allocation: Allocation | None = None, most_buffers: bool = False
+) -> Numbers:
+    """The most sequences of ``tokens`` that fit beside weights and buffers; never negative.
+
+    NaN where memory is unknown; infinite where a sequence holds nothing. ``most_buffers``: with the most that the engine
+    is known to keep for itself.
+    """
+    usable = usable_bytes(setup)
+    if usable is None:
+        return np.full_like(np.asarray(tokens, dtype=np.float64), np.nan)
+    room = usable - setup.weight_bytes - buffer_bytes(setup, most_buffers)
+    cache = cache_of(setup, allocation)
+    if setup.scenario.engine != "exact":
+        return most_sequences(setup.scenario.engine, cache, room, tokens)
+    once = total_bytes("exact", cache, 0.0, tokens)
+    each = np.asarray(total_bytes("exact", cache, 1.0, tokens)) - once
+    left = np.asarray(room - once)
+    fit = np.where(each > 0, np.floor(np.maximum(0.0, left) / np.where(each > 0, each, 1.0)), np.inf)
+    return np.where(left >= 0, fit, 0.0)
 
 
 def capacity(setup: Setup) -> Capacity:
     """What the scenario holds at its context, and how many such sequences fit."""
-    depth = float(setup.scenario.depth)
-    shared = float(shared_bytes(setup, depth))
-    each = float(sequence_bytes(setup, depth)) - shared
-    fit = float(sequences_that_fit(setup, depth))
-    known = setup.capacity is not None
-    most = int(fit) if known and math.isfinite(fit) else None
+    s = setup.scenario
+    depth, now = float(s.depth), float(s.batch)
+    cache = cache_of(setup)
+    parts = reserved(s.engine, cache, now, depth)
+    usable, buffers = usable_bytes(setup), buffer_bytes(setup)
+    most = _whole(sequences_that_fit(setup, depth))
+    once, each = _line(setup, cache, most)
     lacking = None
-    if setup.capacity is not None and most is not None:
-        held = setup.weight_bytes + setup.buffers + shared + (most + 1) * each
-        lacking = held - setup.capacity
+    if usable is not None and most is not None:
+        more = float(total_bytes(s.engine, cache, most + 1.0, depth))
+        lacking = setup.weight_bytes + buffers + more - usable
     return Capacity(
-        usable=setup.capacity,
+        usable=usable,
         weight_bytes=setup.weight_bytes,
-        buffer_bytes=setup.buffers,
-        shared_bytes=shared,
+        buffer_bytes=buffers,
+        shared_bytes=once,
         bytes_per_token=bytes_per_token(setup.model, *setup.cache),
         bytes_per_sequence=each,
         max_sequences=most,
-        now=setup.scenario.batch,
+        now=s.batch,
         lacking=lacking,
+        rules=(*_memory_rules(setup, usable), *rules(parts)),
+        fewest_sequences=None
+        if unstated(setup) is None
+        else _whole(sequences_that_fit(setup, depth, most_buffers=True)),
+        own_need=tuple(dict.fromkeys(part.kept.what for part in parts if _unruled(part))),
     )
+
+
+def _line(setup: Setup, cache: Cache, most: int | None) -> tuple[float, float]:
+    """Bytes held once, and for each sequence: exact at the scenario's sequences, and at the most that fit."""
+    s = setup.scenario
+
+    def held(sequences: float) -> float:
+        return float(total_bytes(s.engine, cache, sequences, float(s.depth)))
+
+    if s.engine == "exact":
+        once = held(0.0)
+        return once, held(1.0) - once
+    now = float(s.batch)
+    other = float(most) if most is not None and most != now else now + 1.0
+    slope = (held(other) - held(now)) / (other - now)
+    once = min(max(0.0, held(now) - now * slope), held(now))
+    return once, (held(now) - once) / now
+
+
+def _whole(fit: Numbers) -> int | None:
+    return int(fit) if math.isfinite(float(fit)) else None
+
+
+def _unruled(part: Part) -> bool:
+    return any(name == "own_need" for name, _ in part.steps)
+
+
+def _memory_rules(setup: Setup, usable: float | None) -> tuple[Rule, ...]:
+    """What the engine leaves free, and the least that it keeps for itself."""
+    found = []
+    if setup.capacity is not None and usable is not None and usable != setup.capacity:
+        found.append(Rule("memory_share", setup.capacity - usable))
+    least = unstated(setup)
+    if least is not None:
+        found.append(Rule("activations", least[0]))
+    return tuple(found)
 
 
 def longest_context(setup: Setup, sequences: int) -> int | None:
@@ -158,18 +210,27 @@ def longest_context(setup: Setup, sequences: int) -> int | None:
     if setup.capacity is None:
         return None
     high = 1
-    while float(sequences_that_fit(setup, float(high))) >= sequences:
+    while _hold(setup, sequences, float(high)):
         high *= 2
         if high > 2**40:
             return None
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        if float(sequences_that_fit(setup, float(middle))) >= sequences:
+        if _hold(setup, sequences, float(middle)):
             low = middle
         else:
             high = middle
     return low
+
+
+def _hold(setup: Setup, sequences: int, tokens: float) -> bool:
+    """Whether ``sequences`` of ``tokens`` fit; an engine's stair is only looked up, not searched."""
+    usable, engine = usable_bytes(setup), setup.scenario.engine
+    if engine == "exact" or usable is None:
+        return float(sequences_that_fit(setup, tokens)) >= sequences
+    held = float(total_bytes(engine, cache_of(setup), float(sequences), tokens))
+    return setup.weight_bytes + buffer_bytes(setup) + held <= usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +265,10 @@ def paging(setup: Setup) -> Paging:
     """Paged against reserved. Reserving means the longest length, which is the scenario's context."""
     s = setup.scenario
     needed = s.prompt + s.output
-    block = s.block_tokens
+    longest = max(s.depth, needed)
     return Paging(
         paged=float(sequences_that_fit(setup, float(needed), "paged")),
-        reserved=float(sequences_that_fit(setup, float(max(s.depth, needed)), "reserved")),
-        paged_tokens=math.ceil(needed / block) * block,
-        reserved_tokens=max(s.depth, needed),
+        reserved=float(sequences_that_fit(setup, float(longest), "reserved")),
+        paged_tokens=tokens_held(s.engine, needed, s.block_tokens, "paged"),
+        reserved_tokens=tokens_held(s.engine, longest, s.block_tokens, "reserved"),
     )

@@ -170,8 +170,8 @@ def _band(evaluation: Evaluation, phase: str) -> Band:
 
 
 def decode_path(setup: Setup, roof: Roof, largest: float) -> Path:
-    """Decode from one sequence to ``largest``, evenly spaced in the logarithm of the batch."""
-    batch = np.geomspace(1.0, max(1.0, largest), PATH_POINTS)
+    """Decode from one sequence to ``largest``: whole batches, about evenly spaced in their logarithm."""
+    batch = np.unique(np.rint(np.geomspace(1.0, max(1.0, largest), PATH_POINTS)))
     step = decode_step(setup, roof, batch)
     return Path(batch, np.asarray(step.cost.intensity), np.asarray(step.cost.flops / step.seconds))
 

@@ -66,7 +66,7 @@ def capacity_lines(e: Evaluation) -> list[str]:
     """Sequences that fit."""
     c, s = e.capacity, e.setup.scenario
     buffers = f" − buffers {n.bytes_(c.buffer_bytes)}" if c.buffer_bytes else ""
-    shared = f" − shared prefix {n.bytes_(c.shared_bytes)}" if c.shared_bytes else ""
+    shared = f" − held once {n.bytes_(c.shared_bytes)}" if c.shared_bytes else ""
     return [
         f"**A sequence**: {s.depth:,} tokens at {n.bytes_(c.bytes_per_token)} = {n.bytes_(c.bytes_per_sequence)}",
         (

@@ -63,7 +63,7 @@ def _no_crossing(v: BatchingView) -> str:
         return f"{reads.capitalize()} leaves no crossover: large batches approach at most **{n.tokens_per_s(limit)}**, all sequences together."
     if v.largest.device_tokens_per_s >= _NEAR_LIMIT * limit:
         return f"{_memory_first(v.largest)}; {reads} leaves no crossover, so more would gain little."
-    return f"{_memory_first(v.largest)}; {reads} allows **{n.figures(limit)}** at any batch."
+    return f"{_memory_first(v.largest)}; {reads} allows at most **{n.figures(limit)}** at any batch."
 
 
 def _unknown(v: BatchingView) -> str:
@@ -132,7 +132,7 @@ def throughput_title(v: BatchingView) -> str:
         return _lacking(v)
     if v.largest is not None and v.now.batch > v.largest.batch:
         would = n.tokens_per_s(v.largest.device_tokens_per_s)
-        return f"{now} do not fit; {v.largest.batch:,.0f} would give {would} ✕"
+        return f"{now} do not fit; {v.largest.batch:,.0f} would give at most {would} ✕"
     limit = v.evaluation.ceiling.crossover.throughput_limit
     verb = "earns" if v.now.batch == 1 else "earn"
     if v.largest is not None and v.now.batch < v.largest.batch:
@@ -159,7 +159,9 @@ def _lacking(v: BatchingView) -> str:
 def user_title(v: BatchingView) -> str:
     """Finding of the figure of each user's speed."""
     if v.fit == 0:
-        return f"Nothing fits; alone, a user would see {n.figures(v.first.user_tokens_per_s)} tokens/s"
+        return (
+            f"Nothing fits; alone, a user would see at most {n.figures(v.first.user_tokens_per_s)} tokens/s"
+        )
     if v.target_s is None:
         return f"A user sees at most {n.figures(v.now.user_tokens_per_s)} tokens/s now"
     target = f"The {n.trimmed(n.seconds(v.target_s))} target"
@@ -170,18 +172,15 @@ def user_title(v: BatchingView) -> str:
     if v.now.batch > ceiling:
         return f"{target} holds to {ceiling:,} at most; {v.now.batch:,.0f} now ✕"
     if slow >= most:
-        what = "the one sequence that fits" if v.fit == 1 else f"all {most:,} that fit"
-        return (
-            f"{target} is safe for {what} ✓"
-            if v.fit is not None
-            else f"{target} is safe beyond {most:,} sequences ✓"
-        )
+        if v.fit is None or v.fit > most:
+            return f"{target} is safe beyond {most:,} sequences ✓"
+        return f"{target} is safe for {'the one' if v.fit == 1 else f'all {most:,}'} that fit{'s' if v.fit == 1 else ''} ✓"
     if slow == 0:
         return f"{target} holds to {ceiling:,}, but only at the ceiling ◐"
     mark = "✓" if v.now.batch <= slow else "◐"
     if slow == ceiling:
-        return f"{target} holds to {ceiling:,} sequences {mark}"
-    return f"{target} is safe to {slow:,} sequences, possible to {ceiling:,} {mark}"
+        return f"{target} holds to {sequences(ceiling)} {mark}"
+    return f"{target} is safe to {sequences(slow)}, possible to {ceiling:,} {mark}"
 
 
 def step_title(v: BatchingView) -> str:
@@ -189,15 +188,17 @@ def step_title(v: BatchingView) -> str:
     most = min(v.reach, v.fit) if v.fit else v.reach
     if v.compute_first:
         return "Arithmetic takes longer than memory at every batch"
+    kept = held_by(v.evaluation.setup.model).removeprefix("reading ")
+    cost = "cost" if " and " in kept else "costs"
     if v.outgrown is not None and v.outgrown <= most:
         if v.outgrown == 1:
-            return "The cache costs more than the weights at every batch"
-        return f"From {v.outgrown:,} sequences on, the cache costs more than the weights"
+            return f"{kept[0].upper()}{kept[1:]} {cost} more than the weights at every batch"
+        return f"From {v.outgrown:,} sequences on, {kept} {cost} more than the weights"
     if v.crossing is not None and v.crossing.batch <= most:
         return f"From {crossing_words(v.crossing.batch)} sequences on, arithmetic costs more than memory"
     if most == 1:
-        return "The weights cost more than the one cache that fits"
-    return f"Up to {most:,} sequences, the weights cost more than the cache"
+        return f"One sequence fits; the weights cost more than {kept}"
+    return f"Up to {most:,} sequences, the weights cost more than {kept}"
 
 
 def throughput_alt(v: BatchingView) -> str:

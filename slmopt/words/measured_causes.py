@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pandas as pd
 
 from slmopt.words import numbers as n
-from slmopt.words.measured_rows import short
-from slmopt.words.scenario_line import escape
+from slmopt.words.measured_rows import marked
 
 SLOW: Final = ("below_typical", "far_below")
 
@@ -112,19 +112,25 @@ NEED_WORDS: Final = {
     "device": "device",
     "model": "model",
     "weights": "weight format",
-    "batch": "sequences at once",
+    "batch": "number of sequences at once",
 }
 
 
 def asking(lacking: Mapping[str, int]) -> str:
     """Markdown over the fields for what files lack."""
     told = [f"the {NEED_WORDS[kind]} of {count(rows, 'row')}" for kind, rows in lacking.items() if rows]
-    lost = (
-        f"The files leave open {listed(told, 'and')}."
-        if told
-        else "The files leave open how many sequences ran at once."
+    return f"**The files leave open {listed(told, 'and')}.** What you choose holds for those rows only."
+
+
+def misfit(model: str, params: float, name: str, counted: float) -> str:
+    """Markdown: why a chosen model is not taken for its rows."""
+    if math.isnan(counted):
+        return f"{marked(model)} is not taken for {marked(name, 60)}, whose shape is another."
+    own, stated = (n.figures(value / 1e9) for value in (params, counted))
+    return (
+        f"{marked(model)} has {own} billion parameters and {marked(name, 60)} counts {stated} billion, so it is not "
+        "the model that ran: choose another."
     )
-    return f"**{lost}** What you choose holds for those rows only."
 
 
 UNLISTED: Final = "Not listed? Choose a device like yours in the panel, enter its bandwidth and rate under Hardware, then use the scenario's device."
@@ -139,8 +145,10 @@ def asked_label(kind: str, names: Sequence[str]) -> str:
     """Markdown: the label of a field; several names share one."""
     what = {"device": "Device", "model": "Model", "weights": "Weights"}[kind]
     if len(names) > 1:
-        return f"{what} of {len(names):,} others: {escape(short(', '.join(name or 'unnamed' for name in names), 60))}"
-    return f"{what} of {escape(short(names[0], 60))}" if names[0] else f"{what} of rows that name none"
+        return (
+            f"{what} of {len(names):,} others: {marked(', '.join(name or 'unnamed' for name in names), 60)}"
+        )
+    return f"{what} of {marked(names[0], 60)}" if names[0] else f"{what} of rows that name none"
 
 
 def distinct(column: pd.Series) -> list[str]:

@@ -7,6 +7,7 @@ Markdown or HTML escapes them there.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,18 @@ def short(name: object, longest: int = _LONGEST) -> str:
     """A name on one line and of bearable length, without characters that cannot be seen."""
     text = " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def marked(name: object, longest: int = _LONGEST) -> str:
+    """A name for Markdown: nothing in it takes effect.
+
+    Streamlit makes links of addresses and pictures of icon names after all escapes are read, so these are parted by a
+    character without width.
+    """
+    return escape(_LIVE.sub("\u2060", short(name, longest)))
+
+
+_LIVE: Final = re.compile(r"(?i)(?<=:)(?=//|material/|[a-z])|(?<=www)(?=\.)|(?<=@)")
 
 
 def harmless(name: str) -> str:
@@ -96,8 +109,8 @@ def group_hover(
     low, middle, high = (n.percent(end) for end in ends)
     reach = f"a tenth below {low}, a tenth above {high}" if tenths else f"from {low} to {high}"
     return (
-        f"{name}, {len(rows):,} rows, measured",
-        f"median {middle} of the ceiling{_usual(float(rows['p10'].median()), float(rows['p90'].median()))}",
+        f"{name}, median of {len(rows):,} rows, measured",
+        f"{middle} of the ceiling{_usual(float(rows['p10'].median()), float(rows['p90'].median()))}",
         reach,
     )
 
@@ -113,11 +126,9 @@ def arithmetic(row: Any) -> list[str]:
 
     The side that binds is work over rate, so its rate is the work times the ceiling.
     """
-    where = (
-        f"**Row**: {escape(row_name(row))} ({escape(short(row.source_file, 60))}, {escape(short(row.row))})"
-    )
+    where = f"**Row**: {marked(row_name(row), 120)} ({marked(row.source_file, 60)}, {marked(row.row)})"
     reasons = " ".join([*reason_list(row.reasons), note_text(row.notes, row.note)]).strip()
-    verdict = f"**Verdict**: {VERDICT_WORDS[str(row.verdict)]}. {escape(reasons)}"
+    verdict = f"**Verdict**: {VERDICT_WORDS[str(row.verdict)]}. {marked(reasons, 900)}"
     if math.isnan(row.fraction):
         return [where, f"**Measured**: {n.tokens_per_s(row.measured)}; no ceiling", verdict]
     operations = row.flops_per_s / row.measured
@@ -143,7 +154,7 @@ def arithmetic(row: Any) -> list[str]:
         )
     lines += [
         f"**Share**: measured {n.figures(row.measured)} / {n.figures(row.ceiling)} tokens/s = {n.percent(row.fraction)}",
-        f"**Usual**: {n.percent(row.p10)} to {n.percent(row.p90)} with this work, {n.percent(row.p50)} at the median; {escape(str(row.origin))}",
+        f"**Usual**: {n.percent(row.p10)} to {n.percent(row.p90)} with this work, {n.percent(row.p50)} at the median; {marked(row.origin, 200)}",
         verdict,
     ]
     return lines
@@ -153,15 +164,20 @@ def _sequences(batch: float) -> str:
     return f"{n.count(batch)} sequence{'' if batch == 1 else 's'}"
 
 
-def source_lines(rows: pd.DataFrame) -> list[str]:
+def source_lines(rows: pd.DataFrame, *, sample: bool = False) -> list[str]:
     """Markdown: what the ceilings, the usual shares and the measurements rest on."""
     lines = [
-        f"**Ceiling**: {escape(short(name, 60))}, rates as its preset or the panel gives them"
+        f"**Ceiling**: {marked(name, 60)}, rates as its preset or the panel gives them"
         for name in _few(rows["device"])
     ]
-    lines += [f"**Usual**: {escape(name)}" for name in _few(rows["origin"])]
-    lines += [f"**Measured**: {escape(short(name, 60))}" for name in _few(rows["source_file"])]
-    lines += [f"**Converted**: {escape(short(text, 200))}" for text in _few(rows["conversion"])]
+    lines += [f"**Usual**: {marked(name, 200)}" for name in _few(rows["origin"])]
+    lines += [f"**Measured**: {marked(name, 60)}" for name in _few(rows["source_file"])]
+    if sample:
+        lines.append(
+            "**Sample**: unmodified output of llama-bench, both cores, random weights of real shapes; the commands stand in "
+            "presets/this\\_machine/README\\.md"
+        )
+    lines += [f"**Converted**: {marked(text, 200)}" for text in _few(rows["conversion"])]
     return lines
 
 

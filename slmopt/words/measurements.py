@@ -7,6 +7,7 @@ have written, so Markdown gets them escaped; tiles, titles and figures take them
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,11 +23,14 @@ from slmopt.words.measured_causes import (
     SLOW_CAUSES,
     count,
     distinct,
+    explanation,
     listed,
     top_reason,
 )
-from slmopt.words.measured_rows import group_name, row_name, short
-from slmopt.words.scenario_line import escape
+from slmopt.words.measured_rows import group_name, marked, row_name, short
+
+Tiles = list[tuple[str, str, str, str]]
+"""Label, value, note and help of each."""
 
 PHASES: Final = ("decode", "serving", "mixed", "prefill")
 """In the order in which an answer is about them."""
@@ -39,19 +43,45 @@ PHASE_WORDS: Final = {
 }
 
 _SMALL_AGAINST_LARGE = 0.7
+_FAR_BELOW_USUAL = 0.7
 # Beyond this even the reference measurements reach most of the bandwidth.
 _SMALL_PASS_S = 10e-3
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Everything that the page says about its rows; ``title`` and ``alt`` are empty where no row has a ceiling."""
+
+    line: str
+    answer: str
+    tiles: Tiles
+    title: str
+    alt: str
+    explanation: str
+
+
+def said(rows: pd.DataFrame, files: int, needs: Sequence[str] = (), *, sample: bool = False) -> Said:
+    """All of it at once, since with many rows it is worth keeping."""
+    drawn = bool(rows["fraction"].notna().any())
+    return Said(
+        scenario_line(rows, files, sample=sample),
+        answer(rows, needs),
+        tiles(rows),
+        title(rows) if drawn else "",
+        alt(rows) if drawn else "",
+        explanation(rows),
+    )
+
+
 def scenario_line(rows: pd.DataFrame, files: int, *, sample: bool) -> str:
     """What the page is about: rows, files, tools, and the devices that they are held against."""
-    tools = listed([escape(short(name)) for name in distinct(rows["tool"])], "and")
+    tools = listed([marked(name) for name in distinct(rows["tool"])], "and")
     parts = [f"{count(len(rows), 'row')}, {count(files, 'file')}{' of ' if tools else ''}{tools}"]
     if sample:
         parts.append("**sample: this project's own sweep on a two-core machine**")
     devices = distinct(rows["device"])
     if devices:
-        parts.append(listed([escape(short(name, 52)) for name in devices], "and"))
+        parts.append(listed([marked(name, 52) for name in devices], "and"))
     lost = len(rows) - int(rows["fraction"].notna().sum())
     if lost and lost < len(rows):
         parts.append(f"**{count(lost, 'row')} without a ceiling**")
@@ -77,7 +107,7 @@ def answer(rows: pd.DataFrame, needs: Sequence[str] = ()) -> str:
         reached = n.percent(float(above["fraction"].max()))
         return (
             f"{ABOVE.get(top_reason(above), ABOVE[''])[0]}: **{len(above):,}** of **{count(len(known), 'row')}** "
-            f"pass{'es' if len(above) == 1 else ''} the ceiling, at most by reaching **{reached}**."
+            f"pass{'es' if len(above) == 1 else ''} the ceiling, the farthest at **{reached}**."
         )
     phase = next(name for name in PHASES if (known["phase"] == name).any())
     return _about(known[known["phase"] == phase], phase)
@@ -91,8 +121,8 @@ def _about(rows: pd.DataFrame, phase: str) -> str:
     if split is not None:
         (small, low), (large, high) = split
         return (
-            f"Small models lose {word} to software, not {other}: {escape(small)} reaches **{n.percent(low)}** of its "
-            f"ceiling, {escape(large)} **{n.percent(high)}**."
+            f"Small models lose {word} to software, not {other}: {marked(small, 50)} reaches **{n.percent(low)}** of its "
+            f"ceiling, {marked(large, 50)} **{n.percent(high)}**."
         )
     reached, usual = (n.percent(float(rows[name].median())) for name in ("fraction", "p50"))
     middle = "the row reaches" if len(rows) == 1 else "the median row reaches"
@@ -107,11 +137,13 @@ def _about(rows: pd.DataFrame, phase: str) -> str:
     if slow.any():
         worst = rows.iloc[int(np.argmin((rows["fraction"] / rows["p50"]).where(slow, np.inf).to_numpy()))]
         return (
-            f"{escape(row_name(worst))} lags in {word}, by software: **{n.percent(float(worst['fraction']))}** of its ceiling "
+            f"Software holds {marked(row_name(worst), 70)} back: it reaches **{n.percent(float(worst['fraction']))}** of its ceiling "
             f"where **{n.percent(float(worst['p50']))}** is usual; {middle} **{reached}**."
         )
     if (rows["verdict"] == "unknown").all():
         return f"Nothing decides between memory and arithmetic without a matrix rate: {middle} **{reached}** of what memory allows."
+    if float(rows["fraction"].median()) < _FAR_BELOW_USUAL * float(rows["p50"].median()):
+        return f"Software likely holds {word} back, within what is usual: {middle} **{reached}** of its ceiling, others **{usual}**."
     return f"Nothing unusual holds {word} back: {middle} **{reached}** of its ceiling, and **{usual}** is usual for such devices."
 
 
@@ -144,9 +176,10 @@ def small_and_large(rows: pd.DataFrame) -> tuple[tuple[str, float], tuple[str, f
 def _without_ceiling(rows: pd.DataFrame, needs: Sequence[str]) -> str:
     rows_word = f"**{count(len(rows), 'row')}**"
     if needs:
-        lacking = listed([NEED_WORDS[need] for need in needs], "and")
-        verb, it = ("is", "it") if len(needs) == 1 else ("are", "them")
-        return f"{lacking[:1].upper()}{lacking[1:]} {verb} not stated, so {rows_word} ha{'s' if len(rows) == 1 else 've'} no ceiling yet: name {it} below."
+        lacking = listed([f"the {NEED_WORDS[need]}" for need in needs], "and")
+        are, it = ("is", "it") if len(needs) == 1 else ("are", "them")
+        have = "has" if len(rows) == 1 else "have"
+        return f"{lacking[:1].upper()}{lacking[1:]} {are} not known, so {rows_word} {have} no ceiling yet: name {it} below."
     return (
         f"No ceiling can be drawn for {rows_word}: {REASON_SHORT.get(top_reason(rows), 'a fact is missing')}."
     )
@@ -155,8 +188,6 @@ def _without_ceiling(rows: pd.DataFrame, needs: Sequence[str]) -> str:
 def _other_side(rows: pd.DataFrame) -> str:
     return "arithmetic" if 2 * int((rows["bound"] == "compute").sum()) > len(rows) else "memory"
 
-
-Tiles = list[tuple[str, str, str, str]]
 
 SHARE_HELP: Final = (
     "Measured speed over the ceiling of the work that the row timed. Usual is the median that reference measurements "
@@ -256,5 +287,8 @@ def alt(rows: pd.DataFrame) -> str:
 
 
 def _bare(name: str) -> str:
-    """A name for a figure's title, where two stars would begin bold type."""
-    return name.replace("*", "∗")
+    """A name for a figure's title, which is plain text there and Markdown above its table: signs that begin something become others."""
+    return name.translate(_SIGNS)
+
+
+_SIGNS: Final = str.maketrans("*[]<>`$:@~", "∗()‹›'＄∶＠∼")

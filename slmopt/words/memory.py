@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.memory import Capacity
 from slmopt.words import numbers as n
+from slmopt.words.engines import sequences_words
 from slmopt.words.scenario_line import sequences
 
 
@@ -55,7 +56,7 @@ def tiles(e: Evaluation, longest: int | None) -> list[tuple[str, str, str, str]]
         ),
         (
             "Sequences that fit",
-            n.count(c.max_sequences) if c.usable is not None else n.UNKNOWN,
+            sequences_words(c) if c.usable is not None else n.UNKNOWN,
             f"{over}{c.now:,} now{more}",
             "",
         ),
@@ -111,3 +112,8 @@ def paging_title(paged: float, reserved: float) -> str:
     if paged > reserved:
         return f"Paging holds {n.count(paged)} requests where reserving holds {n.count(reserved)}"
     return "Paging gains nothing: requests are as long as what is reserved"
+
+
+def engine_heading(e: Evaluation) -> str:
+    """Above the engine's rules."""
+    return f"**What {e.setup.scenario.engine} holds beyond the model's own need, with {sequences(e.capacity.now)}:**"

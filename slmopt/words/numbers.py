@@ -57,11 +57,11 @@ def percent(fraction: float | None) -> str:
 
 
 def factor(value: float | None) -> str:
-    """A gain: "3.56×"; below 1 "0.80×, slower"."""
+    """A gain: "3.56×"; below 1 "0.800×, slower"."""
     if value is None or math.isnan(value):
         return UNKNOWN
     text = f"{figures(value)}×"
-    return text if value >= 0.995 else f"{text}, slower"
+    return text if significant(value) >= 1 else f"{text}, slower"
 
 
 def with_unit(value: float | None, unit: str, digits: int = 3) -> str:
@@ -73,13 +73,13 @@ def seconds(value: float | None, digits: int = 3) -> str:
     """A time: ms below 1 s, s up to 120, then min and h."""
     if value is None or not math.isfinite(value):
         return figures(value)
-    scale, unit = time_scale(value)
+    scale, unit = time_scale(value, digits)
     return with_unit(value / scale, unit, digits)
 
 
-def time_scale(value: float) -> tuple[float, str]:
-    """Seconds in a unit and its name, for a time of this size."""
-    if significant(value) < 1:
+def time_scale(value: float, digits: int = 3) -> tuple[float, str]:
+    """Seconds in a unit and its name, for a time of this size shown in ``digits`` figures."""
+    if significant(value, digits) < 1:
         return 1e-3, "ms"
     if value <= 120:
         return 1.0, "s"
@@ -127,13 +127,13 @@ def trimmed(text: str) -> str:
 def _prefixed(value: float | None, unit: str, digits: int) -> str:
     if value is None or not math.isfinite(value):
         return figures(value)
-    scale, prefix = si_scale(value)
+    scale, prefix = si_scale(value, digits)
     return with_unit(value / scale, prefix + unit, digits)
 
 
-def si_scale(value: float) -> tuple[float, str]:
-    """The power of 1,000 that keeps ``value`` between 1 and 999 once rounded to three figures, and its prefix."""
-    size = abs(significant(value)) if value else 0.0
+def si_scale(value: float, digits: int = 3) -> tuple[float, str]:
+    """The power of 1,000 that keeps ``value`` between 1 and 999 once rounded to ``digits`` figures, and its prefix."""
+    size = abs(significant(value, digits))
     for scale, prefix in _SI:
         if size >= scale:
             return scale, prefix

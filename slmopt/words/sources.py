@@ -11,10 +11,10 @@ def source_lines(e: Evaluation) -> list[str]:
     """One Markdown line for each record and assumption that the scenario rests on."""
     s = e.setup
     lines = [
-        _record("Model", s.model),
-        _record("Device", s.device),
-        _record("Weights", s.weights),
-        _record("Cache", s.cache_k),
+        record_line("Model", s.model),
+        record_line("Device", s.device),
+        record_line("Weights", s.weights),
+        record_line("Cache", s.cache_k),
         f"**Rates**: ceiling in {s.decode.ceiling_type}, estimate in {s.decode.estimate_type}: {escape(s.decode.reason)}",
         f"**Estimate**: {escape(s.factors.origin)}",
     ]
@@ -23,7 +23,8 @@ def source_lines(e: Evaluation) -> list[str]:
     return lines
 
 
-def _record(label: str, record: Sourced) -> str:
+def record_line(label: str, record: Sourced) -> str:
+    """A record's name, source, note, and a mark where nobody has confirmed it."""
     mark = " — remembered, **not confirmed**" if record.unconfirmed else ""
     note = f" ({escape(record.note)})" if record.note else ""
     source = escape(record.source) or "entered"

@@ -7,7 +7,7 @@ import pytest
 from slmopt.advice.gains import gain, headline
 from slmopt.advice.plan import Trial, plan
 from slmopt.advice.techniques import TECHNIQUES, quantise_weights
-from slmopt.advice.what_ifs import memory_what_ifs
+from slmopt.advice.what_ifs import engine_holdings, memory_what_ifs
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.theory.evaluation import evaluate
 
@@ -164,3 +164,10 @@ def test_the_plan_holds_for_every_architecture(model):
         if trial.gain is not None:
             values = (trial.gain.ttft, trial.gain.tpot, trial.gain.throughput)
             assert all(value is None or (math.isfinite(value) and value > 0) for value in values)
+
+
+def test_the_articles_card_holds_57_paged_requests_where_reserving_holds_31():
+    rows = dict(engine_holdings(scenario(SERVER)))
+    assert rows["Paged, 2,208 each"] == 57
+    assert rows["Reserved, 4,000 each"] == 31
+    assert {"llama.cpp, paged", "vllm, paged", "sglang, paged"} <= set(rows)

@@ -15,13 +15,10 @@ from tests.browser.server import dashboard
 HERE = Path(__file__).parent
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests of this folder, and keeps them on one worker, which then needs one server only."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks the tests of this folder; tests/conftest.py keeps them on one worker, which then needs one server."""
+    if HERE in item.path.parents:
+        item.add_marker(pytest.mark.browser)
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,7 @@ KEYS = {
     "weight_bytes",
     "bits_per_weight",
     "assumed",
+    "slmopt_model",
 }
 
 

@@ -57,22 +57,24 @@ def check(content: bytes) -> None:
     try:
         found = read_benchmark("file", content)
     except UnreadableFile as error:
-        assert str(error)
-        assert "\n" not in str(error)
+        sentence = str(error)
     else:
+        sentence = "read."
         assert_schema(found.rows)
         assert len(found.rows) or len(found.skipped)
         assert found.rows["row"].notna().all()
         assert not (found.rows[["tokens_per_s", "ttft_s", "tpot_s", "e2e_s"]] <= 0).any(axis=None)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.binary(max_size=400))
 def test_any_bytes(content):
     check(content)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.text(max_size=300))
 def test_any_text(text):
     check(text.encode("utf-8", "surrogatepass"))
@@ -97,7 +99,7 @@ def mutated(draw: st.DrawFn) -> bytes:
     return text.encode(draw(st.sampled_from(["utf-8", "utf-16", "cp1252"])), "replace")
 
 
-@settings(max_examples=600)
+@settings(max_examples=120)
 @given(mutated())
 def test_real_files_damaged(content):
     check(content)
@@ -106,31 +108,31 @@ def test_real_files_damaged(content):
 @pytest.mark.parametrize("text", REAL)
 def test_real_files_cut_off_anywhere(text):
     content = text.encode()
-    for cut in range(0, len(content), max(1, len(content) // 23)):
+    for cut in range(0, len(content), max(1, len(content) // 11)):
         check(content[:cut])
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        b"a,b\n" * 100_000,
+        b"a,b\n" * 30_000,
         b"model,ttft_ms\nx,1\n\n" * 20_000,
         b"ttft_ms,a\n1,2\n\nb,c,tpot_ms\n1,2,3\n\n" * 20_000,
-        b"|a|b|\n|-|-|\n|1|2|\n\n" * 20_000,
-        b'{"a": 1}\n' * 50_000,
+        b"|a|b|\n|-|-|\n|1|2|\n\n" * 5_000,
+        b'{"a": 1}\n' * 20_000,
         b'{"' * 100_000,
         b"[" * 100_000,
         b'"' * 300_000,
         b"ttft_ms,tpot_ms\n" + b'"' * 300_001,
-        b"," * 300_000,
-        b"ttft_ms" + b",x" * 100_000 + b"\n1" + b",2" * 100_000,
+        b"," * 60_000,
+        b"ttft_ms" + b",x" * 20_000 + b"\n1" + b",2" * 20_000,
         b"(" * 200_000,
         b"<" * 200_000,
         b"_" * 200_000,
         b"1" * 200_000,
         b"ttft_ms,x\n" + b"1," * 3 + b"9" * 300_000,
         b"ttft_ms,x\n" + b" " * 300_000 + b",1",
-        b"============ Serving Benchmark Result ============\n" * 20_000,
+        b"============ Serving Benchmark Result ============\n" * 5_000,
         b"eval time = eval rate: llama_print_timings " * 20_000,
         b"A" + b" a" * 100_000 + b":",
         b"Device 0: " * 50_000,

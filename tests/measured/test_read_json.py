@@ -101,6 +101,22 @@ def test_json_of_no_tool_names_its_keys():
         read_benchmark("x.json", b'{"some": 1, "thing": 2}')
 
 
+def test_a_document_with_a_json_example_and_a_table_gives_both():
+    table = "| model | size | params | backend | test | t/s |\n|-|-|-|-|-|-|\n| llama 1B F16 | 2 GiB | 1 B | CPU | tg128 | 20 ± 1 |\n"
+    ollama = '{"eval_count": 10, "eval_duration": 1000000000}'
+    found = read_benchmark("x.md", f"# Results\n\n```\n{ollama}\n```\n\n{table}".encode())
+    assert found.rows["tool"].tolist() == ["ollama", "llama-bench"]
+    found = read_benchmark("x.md", ('# Results\n\n```\n{\n  "some": 1\n}\n```\n\n' + table).encode())
+    assert found.rows["tool"].tolist() == ["llama-bench"]
+
+
+def test_a_log_that_begins_with_a_bracket_is_no_json():
+    log = "[12:30:01] llama_print_timings:        eval time =   100.00 ms /     10 runs   (   10.00 ms per token,   100.00 tokens per second)\n"
+    assert read_benchmark("x.log", log.encode()).rows["tokens_per_s"].tolist() == [100]
+    with pytest.raises(UnreadableFile, match="begins like JSON"):
+        read_benchmark("x.json", b'{"a')
+
+
 def test_values_of_several_tools_in_one_file():
     lines = [
         {

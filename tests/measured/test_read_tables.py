@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,10 @@ from slmopt.measured.readers._delimited import Sheet
 from slmopt.measured.readers._names import read_name
 from slmopt.measured.readers._sheets import find_sheets
 from slmopt.measured.readers.mapping import Mapping, apply_mapping, guess_mapping, preview
+from slmopt.measured.readers.sources import tables_in
 from slmopt.measured.table import NAMES
 from slmopt.measured.text import UnreadableFile, decode
+from tests.measured.test_read_spreadsheets import sheet_xml, workbook
 from tests.measured.test_read_table import assert_schema
 
 
@@ -427,6 +431,48 @@ def test_the_long_way_in_reads_tables_of_people_too(monkeypatch):
     found = read("model,ttft_ms,output tok/s\na,OOM,20\nb,10,30,40\nc,12,\n")
     assert found.rows["row"].tolist() == ["row 1", "row 3"]
     assert found.skipped["row"].tolist() == ["row 2"]
+
+
+@pytest.mark.parametrize("part", [40, 100, 333, 10_000])
+def test_long_files_are_cut_for_threads_outside_quotation_marks(monkeypatch, part):
+    lines = [
+        f'"model {n % 7}\nof two lines, ""quoted""",{n % 3},{20 + n},"{n},5",2026-01-01T00:00:0{n % 10}Z'
+        for n in range(60)
+    ]
+    text = "model,concurrency,ttft_ms,note,timestamp\n" + "\n".join(lines) + "\n"
+    short = read(text)
+    monkeypatch.setattr("slmopt.measured.readers._sheets.LONG_BYTES", 0)
+    monkeypatch.setattr("slmopt.measured.readers._long._PART", part)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    long = read(text)
+    assert len(long.rows) == 60
+    assert long.rows.to_csv() == short.rows.to_csv()
+    ragged = read(text.replace("of two lines", 'of","two', 1))
+    assert len(ragged.rows) == 59
+    assert ragged.skipped["row"].tolist() == ["row 1"]
+
+
+def test_a_long_file_that_cannot_be_split_says_so(monkeypatch):
+    monkeypatch.setattr("slmopt.measured.readers._sheets.LONG_BYTES", 0)
+    monkeypatch.setattr("slmopt.measured.readers._long._BLOCK", 100)
+    with pytest.raises(UnreadableFile, match="never be closed"):
+        read("model,ttft_ms,output tok/s\na,1,2\n" + '"' + "b,3,4\n" * 200)
+
+
+def test_tables_for_a_form_come_from_every_kind_of_file():
+    assert [sheet.header for sheet in tables_in("a.csv", b"a,b\n1,2\n")] == [("a", "b")]
+    assert len(tables_in("a.md", WIDE_MD.encode())) == 3
+    assert tables_in("a.csv.gz", gzip.compress(b"a,b\n1,2\n"))[0].records == [["1", "2"]]
+    book = workbook({"s": sheet_xml([["a", "b"], [1, 2]])})
+    assert tables_in("a.xlsx", book)[0].records == [["1", "2"]]
+    with pytest.raises(UnreadableFile, match="holds no table"):
+        tables_in("a.txt", b"nothing at all")
+
+
+def test_the_deviation_of_a_speed_becomes_its_spread():
+    assert read("model,test,tps_mean,tps_std\na,tg128 @ d1024,50,1\n").rows["spread"].tolist() == [0.02]
+    rows = read("|model|decode t/s|\n|-|-|\n|a|50 ± 2|\n|b|60 ± 3|\n").rows
+    assert rows["spread"].tolist() == [0.04, 0.05]
 
 
 def test_json_records_of_no_known_tool():

@@ -75,6 +75,8 @@ def test_blocks_round_up_and_arrays_equal_single_calls(model, tokens, block):
 @few
 @given(scenarios())
 def test_as_many_fit_as_memory_holds_and_one_more_does_not(s):
+    # Engines hold in steps: their version of this stands in test_engines.py.
+    s = s.change(engine="exact")
     held = evaluate(s).capacity
     if held.usable < held.weight_bytes + held.buffer_bytes + held.shared_bytes:
         assert held.max_sequences == 0

@@ -129,11 +129,15 @@ def _phase_rows(
             "output_tokens": np.where(output > 0, output, np.nan),
             "tpot_s": np.where(single & (speed > 0), 1 / np.where(speed > 0, speed, np.nan), np.nan),
         }
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = positive(fields.deviation(f"{phase}_speed") / speed)
+    given = np.asarray(shared["spread"])
     return make_rows(
         {
             **facts,
             "phase": phase,
-            "tokens_per_s": np.where(speed > 0, speed, np.nan),
+            "spread": np.where(np.isfinite(given), given, relative),
+            "tokens_per_s": positive(speed),
             "tokens_per_s_basis": choose(single, "sequence", "device"),
             "ttft_s": positive(fields.number("ttft")) if with_ttft else np.nan,
             "conversion": f"the column's {phase} speed as it is",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from slmopt.measured.readers._cells import Floats, parse_column
 from slmopt.measured.table import Skip
 
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+LISTED: Final = 10_000
+"""Most rows left out that are listed one by one."""
+
 Texts: TypeAlias = "pd.Categorical[str]"
 
 
@@ -51,11 +54,12 @@ class Columns:
         if mask.all():
             return self
         skips = list(self.skips)
-        for position in np.flatnonzero(~mask):
-            reason = next(
-                (text for text, holds in (why or {}).items() if holds[position]), "not a measurement"
-            )
-            skips.append(Skip(str(self.labels.iloc[position]), reason))
+        out = np.flatnonzero(~mask)
+        for position, label in zip(out[:LISTED], self.labels.iloc[out[:LISTED]], strict=True):
+            reasons = (text for text, holds in (why or {}).items() if holds[position])
+            skips.append(Skip(str(label), next(reasons, "not a measurement")))
+        if len(out) > LISTED:
+            skips.append(Skip("…", f"{len(out) - LISTED:,} more rows, for the same kinds of reason"))
         return Columns(
             self.labels[mask].reset_index(drop=True),
             {name: values[mask] for name, values in self.numbers.items()},

@@ -14,16 +14,14 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
-import pyarrow.csv as pacsv  # type: ignore[import-untyped]
 
 from slmopt.measured.readers._cells import parse_column, parse_times
 from slmopt.measured.readers._columns import Columns
+from slmopt.measured.readers._long import load_long
 from slmopt.measured.table import Skip
 from slmopt.measured.text import MAX_BYTES
 
@@ -32,10 +30,6 @@ LONG_BYTES: Final = 8 << 20
 
 # Cells may hold lists of thousands of time stamps; Python's default stops at 128 kB. Documents are bounded elsewhere.
 csv.field_size_limit(MAX_BYTES)
-
-LISTED: Final = 10_000
-# A row must fit into a block; the longest cells seen, lists of token times, have 131 kB.
-_BLOCK: Final = 4 << 20
 
 
 @dataclass(eq=False)
@@ -90,7 +84,7 @@ class Sheet:
             for name in names
         }
         places = {position: wanted[name] for position, name in enumerate(self.header) if name in wanted}
-        return self._load_long(places, decimal) if len(self.data) else self._load_short(places, decimal)
+        return load_long(self, places, decimal) if len(self.data) else self._load_short(places, decimal)
 
     def _load_short(self, places: dict[int, str], decimal: str) -> Columns:
         columns = Columns(pd.Series(self.labels, dtype="str"), skips=list(self.skips))
@@ -98,44 +92,6 @@ class Sheet:
             cells = pd.Series([row[position] for row in self.records], dtype="str")
             _convert(columns, self.header[position], cells, kind, decimal)
         return columns
-
-    def _load_long(self, places: dict[int, str], decimal: str) -> Columns:
-        ragged: list[Any] = []
-        try:
-            table = _arrow(self, places, ragged, typed=decimal == ".")
-        except pa.ArrowInvalid:
-            ragged.clear()  # some cell is no number: read texts, and parse their distinct values
-            table = _arrow(self, places, ragged, typed=False)
-        rows = table.num_rows
-        numbers = np.arange(1, rows + 1)
-        skips = list(self.skips)
-        if ragged:
-            ragged.clear()
-            table = _arrow(
-                self, places, ragged, typed=False, threads=False
-            )  # only one thread knows row numbers
-            lost = np.array([row.number for row in ragged])
-            numbers = np.setdiff1d(np.arange(1, table.num_rows + len(lost) + 1), lost)
-            skips += [
-                Skip(f"{self.place} {row.number}", width_reason(row.actual_columns, len(self.header)))
-                for row in ragged[:LISTED]
-            ]
-            if len(ragged) > LISTED:
-                skips.append(Skip(f"{self.place} …", f"{len(ragged) - LISTED:,} more rows of another width"))
-        labels = pc.binary_join_element_wise(f"{self.place} ", pa.array(numbers).cast(pa.string()), "")
-        columns = Columns(pd.Series(labels.to_pandas(), dtype="str"), skips=skips)
-        for position, kind in places.items():
-            # Column by column, and each let go, so that the table is never in memory twice.
-            _take(columns, self.header[position], table[f"c{position}"], kind, decimal)
-            table = table.drop_columns(f"c{position}")
-        return columns
-
-
-def width_reason(found: int, expected: int) -> str:
-    """Why a row of another width than its header is left out."""
-    return (
-        f"{found} values under {expected} column names, so which value belongs to which column is not certain"
-    )
 
 
 def _convert(columns: Columns, name: str, cells: pd.Series[str], kind: str, decimal: str) -> None:
@@ -147,58 +103,6 @@ def _convert(columns: Columns, name: str, cells: pd.Series[str], kind: str, deci
         columns.times[name], columns.odd[name] = parse_times(cells)
     else:
         columns.texts[name] = pd.Categorical(cells.str.strip())
-
-
-def _take(columns: Columns, name: str, values: Any, kind: str, decimal: str) -> None:
-    """One Arrow column into ``columns``; texts that should have been numbers are parsed as in short files."""
-    if pa.types.is_floating(values.type):
-        found = values.to_numpy(zero_copy_only=False)
-        columns.numbers[name] = (
-            np.where(np.isfinite(found), found, np.nan) if not np.isfinite(found).all() else found
-        )
-        columns.odd[name] = []
-    elif pa.types.is_timestamp(values.type):
-        columns.times[name] = values.cast(pa.timestamp("us")).to_numpy().astype("datetime64[us]")
-        columns.odd[name] = []
-    else:
-        cells = values.unify_dictionaries().to_pandas()
-        if kind == "text":
-            columns.texts[name] = pd.Categorical(cells)
-        else:
-            _convert(columns, name, cells.astype("str"), kind, decimal)
-
-
-def _arrow(
-    sheet: Sheet, places: dict[int, str], ragged: list[Any], *, typed: bool, threads: bool = True
-) -> Any:
-    """The wanted columns as an Arrow table; rows of another width go to ``ragged``."""
-
-    def leave_out(row: Any) -> str:
-        ragged.append(row)
-        return "skip"
-
-    text = pa.dictionary(pa.int32(), pa.string())
-    kinds = {"number": pa.float64(), "time": pa.timestamp("s", "UTC"), "text": text}
-    # By pieces, as that needs half the memory of reading the whole at once.
-    stream = pacsv.open_csv(
-        pa.BufferReader(sheet.data),
-        read_options=pacsv.ReadOptions(
-            column_names=[f"c{position}" for position in range(len(sheet.header))],
-            block_size=_BLOCK,
-            use_threads=threads,
-        ),
-        parse_options=pacsv.ParseOptions(
-            delimiter=sheet.delimiter, newlines_in_values=True, invalid_row_handler=leave_out
-        ),
-        convert_options=pacsv.ConvertOptions(
-            include_columns=[f"c{position}" for position in places],
-            column_types={
-                f"c{position}": kinds[kind] if typed else text for position, kind in places.items()
-            },
-            strings_can_be_null=False,
-        ),
-    )
-    return stream.read_all()
 
 
 def decimal_sign(sheet: Sheet) -> str:

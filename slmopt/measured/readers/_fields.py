@@ -149,12 +149,9 @@ def facts_of(fields: Fields) -> dict[str, object]:
 
 
 def _bare_model(value: str) -> str:
-    """A file's name without its folder; a hub's 'owner/name' stays as written."""
-    return (
-        model_name(value)
-        if value.startswith(("/", ".", "~")) or value.lower().endswith(".gguf") or "\\" in value
-        else value
-    )
+    """A file's name without its folder and part number; a hub's 'owner/name' stays as written."""
+    is_path = value.startswith(("/", ".", "~")) or value.lower().endswith(".gguf") or "\\" in value
+    return model_name(value) if is_path or "/" not in value else value
 
 
 def _count_in(device: str) -> float:

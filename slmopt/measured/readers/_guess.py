@@ -76,7 +76,11 @@ def guess(sheet: Sheet) -> Layout:
     found: dict[tuple[str, str], list[Choice]] = {}
     ignored: list[str] = []
     for position, (header, name) in enumerate(zip(sheet.header, names, strict=True)):
-        if not name.field or name.statistic == "other":
+        if (
+            not name.field
+            or name.statistic == "other"
+            or (name.statistic == "sd" and name.field not in SPEEDS)
+        ):
             continue
         if sheet.header.count(header) > 1:
             ignored.append(header)

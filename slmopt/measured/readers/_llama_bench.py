@@ -25,7 +25,6 @@ NUMBERS: Final = frozenset(
         "n_gen",
         "n_depth",
         "avg_ns",
-        "stddev_ns",
         "avg_ts",
         "stddev_ts",
     ]

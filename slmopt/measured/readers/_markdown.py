@@ -7,7 +7,7 @@ from typing import Final
 
 from slmopt.measured.readers._base import MarkdownTable
 from slmopt.measured.readers._cells import plain
-from slmopt.measured.readers._delimited import width_reason
+from slmopt.measured.readers._long import width_reason
 from slmopt.measured.table import Skip
 
 MAX_TABLES: Final = 500

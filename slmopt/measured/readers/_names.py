@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 Kind = Literal["text", "number", "time"]
@@ -88,7 +89,7 @@ BYTES: Final = {
 
 _STATISTICS: Final = {
     "mean": "mean", "avg": "mean", "average": "mean", "moyen": "mean", "median": "p50", "p50": "p50", "p95": "p95", "p99": "p99",
-    "std": "other", "stddev": "sd", "stdev": "sd", "sd": "sd", "min": "other", "max": "other", "p90": "other", "p75": "other",
+    "std": "sd", "stddev": "sd", "stdev": "sd", "sd": "sd", "min": "other", "max": "other", "p90": "other", "p75": "other",
     "p25": "other", "p10": "other", "p5": "other", "p1": "other", "p999": "other", "peak": "other", "minimum": "other", "maximum": "other",
 }  # fmt: skip
 
@@ -120,8 +121,13 @@ _TOKENS_PER_S: Final = re.compile(
 _BRACKETS: Final = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
+
+def _compiled(*rules: tuple[str, str]) -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple((re.compile(pattern), field) for pattern, field in rules)
+
+
 # Quantity by the words that remain; the first that matches holds. A column that names something else entirely comes first.
-_RULES: Final[tuple[tuple[str, str], ...]] = (
+_RULES: Final = _compiled(
     (
         r"\b(?:power|watts?|price|cost|usd|perplexity|ppl|accuracy|temp(?:erature)?|energy|goodput|req(?:uest)?s?/s|qps|rps|ratio|speedup)\b",
         "",
@@ -189,7 +195,7 @@ _RULES: Final[tuple[tuple[str, str], ...]] = (
     (r"^(?:phase|test type|series)$", "phase"),
     (r"^test(?: name)?$", "test"),
 )
-_SPEED_RULES: Final[tuple[tuple[str, str], ...]] = (
+_SPEED_RULES: Final = _compiled(
     (r"\bper (?:gpu|device|chip)\b|/gpu\b|\bpeak\b|\bmax\b|\bmin\b|\beffective\b|\bcommitted\b", ""),
     (r"\bper (?:user|request|sequence)\b|\binteractivity\b|\bintvty\b", "user_speed"),
     (r"\btotal\b|\boverall\b", "total_speed"),
@@ -228,6 +234,7 @@ def words(header: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
+@lru_cache(maxsize=4096)
 def read_name(header: str) -> Name:
     """The meaning of one column name."""
     fixed = DOCUMENTED.get(header.strip().lower().replace(" ", "_"))
@@ -260,8 +267,8 @@ def read_name(header: str) -> Name:
 
 def _quantity(core: str) -> str:
     if _SPEED_WORDS.search(core) and not re.search(r"\breq(?:uests?)?\b|\bqps\b", core):
-        return next(field for pattern, field in _SPEED_RULES if re.search(pattern, core))
-    return next((field for pattern, field in _RULES if re.search(pattern, core)), "")
+        return next(field for pattern, field in _SPEED_RULES if pattern.search(core))
+    return next((field for pattern, field in _RULES if pattern.search(core)), "")
 
 
 def kind_of(field: str) -> Kind:

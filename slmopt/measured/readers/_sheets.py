@@ -12,12 +12,17 @@ from itertools import pairwise
 from typing import Final
 
 from slmopt.measured.readers._cells import is_missing, parse_number
-from slmopt.measured.readers._delimited import LISTED, LONG_BYTES, Sheet, width_reason
+from slmopt.measured.readers._columns import LISTED
+from slmopt.measured.readers._delimited import LONG_BYTES, Sheet
+from slmopt.measured.readers._long import width_reason
 from slmopt.measured.table import Skip
 from slmopt.measured.text import Document, UnreadableFile
 
 MAX_SHEETS: Final = 500
 """More tables than a file of results holds."""
+
+MAX_COLUMNS: Final = 5000
+"""More columns than a table of results has; the widest seen have some 400."""
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 
@@ -81,6 +86,7 @@ def _short_sheets(document: Document, delimiter: str) -> list[Sheet]:
         if current is None or _starts_sheet(record, current, blank_before, following):
             if current is None and not _is_header(record, following):
                 continue
+            _check_width(document.name, record)
             header = tuple(cell.strip() for cell in record)
             while header and not header[-1] and len(header) > 2:
                 header = header[:-1]
@@ -97,6 +103,13 @@ def _short_sheets(document: Document, delimiter: str) -> list[Sheet]:
         row_number += 1
         _add_row(current, record, f"{current.place} {row_number}")
     return sheets
+
+
+def _check_width(name: str, record: list[str]) -> None:
+    if len(record) > MAX_COLUMNS:
+        raise UnreadableFile(
+            f"{name} has {len(record):,} columns, as no table of results does; a column a quantity is needed."
+        )
 
 
 def _add_row(sheet: Sheet, record: list[str], label: str) -> None:
@@ -148,16 +161,16 @@ def _is_header(record: list[str], following: list[str] | None) -> bool:
 
 def _starts_sheet(record: list[str], current: Sheet, blank_before: bool, following: list[str] | None) -> bool:
     """Whether a row is a new header: the same again, or all words where numbers are expected, wide as what follows."""
+    width = len(current.header)
+    same_first = record[0].strip() == current.header[0]
+    if not same_first and not (blank_before and len(record) != width):
+        return False
     cells = [cell.strip() for cell in record]
-    if cells[: len(current.header)] == list(current.header) and not any(cells[len(current.header) :]):
+    if cells[:width] == list(current.header) and not any(cells[width:]):
         return True
-    if len(cells) < 2 or any(not cell or _is_number(cell) or is_missing(cell) for cell in cells):
+    if len(cells) < 2 or (following is not None and len(following) != len(cells)):
         return False
-    if following is not None and len(following) != len(cells):
-        return False
-    if cells[0] == current.header[0]:
-        return True
-    return blank_before and len(cells) != len(current.header)
+    return not any(not cell or _is_number(cell) or is_missing(cell) for cell in cells)
 
 
 def _long_sheets(document: Document, delimiter: str, start: int, above: str, split_at: str) -> list[Sheet]:
@@ -182,7 +195,9 @@ def _long_sheets(document: Document, delimiter: str, start: int, above: str, spl
         rows = csv.reader(
             io.StringIO(data[begin:stop].decode("utf-8").strip("\r"), newline=""), delimiter=delimiter
         )
-        header = tuple(cell.strip() for cell in next(rows, []))
+        record = next(rows, [])
+        _check_width(document.name, record)
+        header = tuple(cell.strip() for cell in record)
         place = "row" if number == 0 else f"table {number + 1}, row"
         sheets.append(
             Sheet(document.name, delimiter, header, place, above, data=view[min(stop + 1, end) : end])

@@ -1,0 +1,155 @@
+"""Rows of files judged against their ceilings, or the sample's where there are none.
+
+Judging is cached by the files' content and the answers, so that moving a slider of the panel costs nothing here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pandas as pd
+import streamlit as st
+
+from pages.ui.asked import BUSY, LOST, NO_BATCH, Answers, Key, Lacking, ask, has, lacking, records
+from pages.ui.uploads import Upload
+from slmopt.figures.measured_marks import Group
+from slmopt.figures.named import Named
+from slmopt.measured.compare import Comparison, compare
+from slmopt.measured.detect import read_many
+from slmopt.measured.placed import Facts
+from slmopt.measured.table import ReadResult, concat
+from slmopt.reports import measurement_tables as tables
+from slmopt.specs.library import preset_root
+from slmopt.specs.model import Model
+from slmopt.specs.scenario import Scenario
+from slmopt.specs.setup import resolve
+from slmopt.words import measured_causes as causes
+from slmopt.words import measurements as words
+
+POINTS_KEY: Final = "_slmopt_measured_points"
+"""Where the roofline looks for measured points."""
+
+SAMPLE_DEVICE: Final = "epyc-2core"
+SAMPLE_MODEL: Final = "granite-3.1-1b-a400m"
+"""The model of the sample's one file whose own words leave it open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What the page is about: files read, the judged rows as :func:`tables.joined` makes them, and what follows from them.
+
+    ``misfits`` are sentences about answers that a row contradicts.
+    """
+
+    read: ReadResult
+    rows: pd.DataFrame
+    skipped: pd.DataFrame
+    groups: list[Named[Group]]
+    said: words.Said
+    sample: bool
+    misfits: tuple[str, ...] = ()
+
+
+@st.cache_resource(show_spinner=False)
+def _sample() -> Gathered:
+    """The bundled sweep: its rows on both cores of this project's machine."""
+    folder = preset_root() / "this_machine"
+    names = sorted(file.name for file in folder.iterdir() if file.name.startswith("llama-bench"))
+    read = read_many((name, (folder / name).read_bytes()) for name in names)
+    read = ReadResult(read.format, read.rows[read.rows["threads"] == 2], read.skipped, read.warnings)
+    judged = compare(read.rows, Facts(device=SAMPLE_DEVICE, model=SAMPLE_MODEL))
+    return _gathered(read, judged, len(names), sample=True)
+
+
+def _gathered(
+    read: ReadResult, judged: Comparison, files: int, *, sample: bool, misfits: tuple[str, ...] = ()
+) -> Gathered:
+    skipped = pd.concat([read.skipped, judged.skipped], ignore_index=True)
+    rows = tables.joined(read.rows, judged)
+    said = words.said(rows, files, judged.needs, sample=sample)
+    return Gathered(read, rows, skipped, tables.groups(rows), said, sample, misfits)
+
+
+def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
+    """The files' rows, judged with what the user says about them; the sample where there are none.
+
+    Draws the fields for facts that the files lack, and leaves measured points to the roofline.
+    """
+    if not files:
+        st.session_state[POINTS_KEY] = ()
+        return _sample()
+    key = tuple((label, file.digest) for label, file in files.items())
+    read = _together(key, [file.read for file in files.values()])
+    lost = lacking(key, read)
+    found = _judged(key, ask(lost, scenario), read, lost)
+    for sentence in found.misfits:
+        st.markdown(f"✕ {sentence}")
+    st.session_state[POINTS_KEY] = tables.points(found.rows, resolve(scenario).device.name)
+    return found
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
+def _together(key: Key, _files: Sequence[ReadResult]) -> ReadResult:
+    # The table names files as the page does, so that two of one name stay apart.
+    named = [
+        replace(one, rows=one.rows.assign(source_file=_renamed(one.rows["source_file"], label)))
+        for (label, _), one in zip(key, _files, strict=True)
+    ]
+    return concat(named)
+
+
+def _renamed(column: pd.Series, label: str) -> pd.Series:
+    """The file's column under its label on the page; the files inside an archive keep their own."""
+    return column.cat.rename_categories([label]) if len(column.cat.categories) == 1 else column
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
+def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) -> Gathered:
+    judged = _lacking.judged
+    said = pd.DataFrame(
+        {kind: _lacking.names[kind].astype("object").map(answers.of(kind)) for kind in LOST},
+        index=judged.rows.index,
+    )
+    overrides = json.loads(answers.overrides)
+    if overrides:
+        said["panel"] = (judged.rows["device"] == answers.device) | (said["device"] == answers.device)
+    else:
+        said["panel"] = False
+    said["batch"] = _lacking.no_batch & (answers.batch is not None)
+    codes = said.groupby([*LOST, "panel", "batch"], dropna=False, sort=False).ngroup().to_numpy()
+    parts = []
+    for code in range(int(codes.max(initial=-1)) + 1):
+        members = judged.rows.index[codes == code]
+        first = said.loc[members[0]]
+        told: dict[str, Any] = {
+            kind: records(kind)[first[kind]] for kind in LOST if isinstance(first[kind], str)
+        }
+        if first["batch"]:
+            told["batch"] = answers.batch
+        facts = Facts(**told, overrides=overrides if first["panel"] else {})
+        same = facts == Facts()
+        parts.append(judged.rows.loc[members] if same else compare(_read.rows.loc[members], facts).rows)
+    rows = tables.stacked(parts) if parts else judged.rows
+    needs = tuple(kind for kind, lost in LOST.items() if has(rows["reasons"], lost).any())
+    needs += ("batch",) if has(rows["reasons"], NO_BATCH).any() else ()
+    answered = Comparison(rows, judged.skipped, needs)
+    misfits = _misfits(answers, _lacking, rows["reasons"], _read.rows["params"])
+    return _gathered(_read, answered, len(key), sample=False, misfits=misfits)
+
+
+def _misfits(answers: Answers, lacking: Lacking, reasons: pd.Series, params: pd.Series) -> tuple[str, ...]:
+    """A sentence for each model that was chosen and that its rows contradict by their parameter count."""
+    still = has(reasons, LOST["model"])
+    told = []
+    for name, chosen in answers.of("model").items():
+        members = reasons.index[still & (lacking.names["model"] == name).to_numpy()]
+        if len(members):
+            model = records("model")[chosen]
+            assert isinstance(model, Model)
+            told.append(
+                causes.misfit(model.name, model.total_params, name, float(params.loc[members].median()))
+            )
+    return tuple(told)

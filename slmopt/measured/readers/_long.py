@@ -1,0 +1,238 @@
+"""Long delimited files by columns: Arrow reads pieces, and each piece becomes NumPy arrays before the next one is kept.
+
+So a million rows never exist as cells, and never twice. A first attempt reads numbers as numbers; where some cell is none,
+a second one reads texts and parses their distinct values as short files do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.csv as pacsv  # type: ignore[import-untyped]
+
+from slmopt.measured.readers._cells import parse_column, parse_times
+from slmopt.measured.readers._columns import LISTED, Columns
+from slmopt.measured.table import Skip
+from slmopt.measured.text import UnreadableFile
+
+if TYPE_CHECKING:
+    from slmopt.measured.readers._delimited import Sheet
+
+# A row must fit into a block; the longest cells seen, lists of token times, have 131 kB.
+_BLOCK: Final = 4 << 20
+_PART: Final = 32 << 20
+_MOST_PARTS: Final = 4
+_TEXT: Final = pa.dictionary(pa.int32(), pa.string())
+_TYPES: Final = {"number": pa.float64(), "time": pa.timestamp("s", "UTC"), "text": _TEXT}
+
+
+@dataclass(eq=False)
+class _Column:
+    """What was gathered of one column, a list of arrays in order."""
+
+    kind: str
+    parts: list[Any] = field(default_factory=list)
+    spreads: list[Any] = field(default_factory=list)
+    odd: dict[str, None] = field(default_factory=dict)
+    codes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _Gathered:
+    """One stretch of a file: its columns by position, how many rows, and the rows of another width."""
+
+    columns: dict[int, _Column]
+    rows: int = 0
+    ragged: list[Any] = field(default_factory=list)
+
+
+def load_long(sheet: Sheet, places: dict[int, str], decimal: str) -> Columns:
+    """The columns at ``places`` (position: kind) of a sheet that still is bytes."""
+    parts = _parts(sheet.data)
+    try:
+        gathered = _gather_all(sheet, parts, places, decimal, typed=decimal == ".")
+    except pa.ArrowInvalid:
+        gathered = _gather_texts(sheet, parts, places, decimal)
+    numbers = np.arange(1, sum(stretch.rows for stretch in gathered) + 1)
+    skips = list(sheet.skips)
+    if any(stretch.ragged for stretch in gathered):
+        # Only one thread that reads the whole knows the numbers of rows.
+        gathered = _gather_texts(sheet, [sheet.data], places, decimal)
+        ragged = gathered[0].ragged
+        lost = np.array([row.number for row in ragged])
+        numbers = np.setdiff1d(np.arange(1, gathered[0].rows + len(lost) + 1), lost)
+        skips += _listed(sheet, ragged)
+    labels = pc.binary_join_element_wise(f"{sheet.place} ", pa.array(numbers).cast(pa.string()), "")
+    columns = Columns(pd.Series(labels.to_pandas(), dtype="str"), skips=skips)
+    for position in places:
+        _join(columns, sheet.header[position], [stretch.columns.pop(position) for stretch in gathered])
+    return columns
+
+
+def _listed(sheet: Sheet, ragged: list[Any]) -> list[Skip]:
+    skips = [
+        Skip(f"{sheet.place} {row.number}", width_reason(row.actual_columns, len(sheet.header)))
+        for row in ragged[:LISTED]
+    ]
+    if len(ragged) > LISTED:
+        skips.append(Skip(f"{sheet.place} …", f"{len(ragged) - LISTED:,} more rows of another width"))
+    return skips
+
+
+def width_reason(found: int, expected: int) -> str:
+    """Why a row of another width than its header is left out."""
+    return (
+        f"{found} values under {expected} column names, so which value belongs to which column is not certain"
+    )
+
+
+def _gather_texts(sheet: Sheet, parts: list[Any], places: dict[int, str], decimal: str) -> list[_Gathered]:
+    try:
+        return _gather_all(sheet, parts, places, decimal, typed=False)
+    except pa.ArrowInvalid as error:
+        raise UnreadableFile(
+            f"{sheet.source} cannot be split into rows ({str(error).splitlines()[0][:80]}); a quotation mark may never be closed."
+        ) from error
+
+
+def _parts(data: Any) -> list[Any]:
+    """The bytes in stretches for as many threads, cut at line ends outside quotation marks."""
+    count = min(os.cpu_count() or 1, _MOST_PARTS, max(len(data) // _PART, 1))
+    cuts = [0]
+    for number in range(1, count):
+        cut = _line_end(data, cuts[-1], number * len(data) // count)
+        if cut:
+            cuts.append(cut)
+    return [data[begin:end] for begin, end in zip(cuts, [*cuts[1:], len(data)], strict=True)]
+
+
+def _line_end(data: Any, begin: int, near: int) -> int:
+    """The first line end behind ``near`` with an even number of quotation marks since ``begin``; 0 where none is close."""
+    quotes = _quotes(data, begin, near)
+    position = near
+    for _ in range(100):
+        window = bytes(data[position : position + _BLOCK])
+        end = window.find(b"\n") + 1
+        if end == 0:
+            return 0
+        quotes += window.count(b'"', 0, end)
+        position += end
+        if quotes % 2 == 0:
+            return position
+    return 0
+
+
+def _quotes(data: Any, begin: int, end: int) -> int:
+    step = _BLOCK
+    pieces = (np.frombuffer(data[at : min(at + step, end)], dtype=np.uint8) for at in range(begin, end, step))
+    return sum(int(np.count_nonzero(piece == ord('"'))) for piece in pieces)
+
+
+def _gather_all(
+    sheet: Sheet, parts: list[Any], places: dict[int, str], decimal: str, *, typed: bool
+) -> list[_Gathered]:
+    gather = partial(_gather, sheet.delimiter, len(sheet.header), places, decimal, typed)
+    if len(parts) == 1:
+        return [gather(parts[0])]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(gather, parts))
+
+
+def _gather(
+    delimiter: str, width: int, places: dict[int, str], decimal: str, typed: bool, data: Any
+) -> _Gathered:
+    """One stretch, piece by piece."""
+    found = _Gathered({position: _Column(kind) for position, kind in places.items()})
+    if not bytes(data[:_BLOCK]).strip() and not bytes(data).strip():
+        return found
+    for batch in _batches(delimiter, width, places, found, typed, data):
+        found.rows += batch.num_rows
+        for column, values in zip(found.columns.values(), batch.columns, strict=True):
+            _take(column, values, decimal)
+    return found
+
+
+def _batches(
+    delimiter: str, width: int, places: dict[int, str], found: _Gathered, typed: bool, data: Any
+) -> Iterator[Any]:
+    def leave_out(row: Any) -> str:
+        found.ragged.append(row)
+        return "skip"
+
+    yield from pacsv.open_csv(
+        pa.BufferReader(data),
+        read_options=pacsv.ReadOptions(
+            column_names=[f"c{position}" for position in range(width)], block_size=_BLOCK, use_threads=False
+        ),
+        parse_options=pacsv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=leave_out
+        ),
+        convert_options=pacsv.ConvertOptions(
+            include_columns=[f"c{position}" for position in places],
+            column_types={
+                f"c{position}": _TYPES[kind] if typed else _TEXT for position, kind in places.items()
+            },
+            strings_can_be_null=False,
+        ),
+    )
+
+
+def _take(column: _Column, values: Any, decimal: str) -> None:
+    """One piece of one column as arrays."""
+    if pa.types.is_floating(values.type):
+        numbers = values.to_numpy(zero_copy_only=False)
+        column.parts.append(np.where(np.isfinite(numbers), numbers, np.nan))
+        return
+    if pa.types.is_timestamp(values.type):
+        times = values.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
+        column.parts.append(times.astype("datetime64[us]"))
+        return
+    places = values.indices.to_numpy()
+    distinct = pd.Series([str(text).strip() for text in values.dictionary.to_pylist()], dtype="str")
+    if column.kind == "text":
+        known = np.array(
+            [column.codes.setdefault(text, len(column.codes)) for text in distinct], dtype=np.int32
+        )
+        column.parts.append(known.astype(np.min_scalar_type(-len(column.codes) - 1))[places])
+        return
+    if column.kind == "time":
+        times, odd = parse_times(distinct)
+        column.parts.append(times[places])
+    else:
+        numbers, spread, odd = parse_column(distinct, decimal)
+        column.parts.append(numbers[places])
+        column.spreads.append(spread[places])
+    column.odd.update(dict.fromkeys(odd))
+
+
+def _join(columns: Columns, name: str, stretches: list[_Column]) -> None:
+    """The pieces of one column, of all stretches, as one."""
+    kind = stretches[0].kind
+    if kind == "text":
+        union: dict[str, int] = {}
+        pieces = []
+        for stretch in stretches:
+            known = np.array([union.setdefault(text, len(union)) for text in stretch.codes], dtype=np.int32)
+            known = known.astype(np.min_scalar_type(-len(union) - 1))
+            pieces += [known[part] for part in stretch.parts]
+        codes = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+        columns.texts[name] = pd.Categorical.from_codes(codes, pd.Index(list(union), dtype="str"))
+        return
+    columns.odd[name] = list(dict.fromkeys(text for stretch in stretches for text in stretch.odd))
+    parts = [part for stretch in stretches for part in stretch.parts]
+    if kind == "time":
+        columns.times[name] = np.concatenate(parts) if parts else np.empty(0, dtype="datetime64[us]")
+        return
+    columns.numbers[name] = np.concatenate(parts) if parts else np.empty(0)
+    spreads = [part for stretch in stretches for part in stretch.spreads]
+    if spreads and not all(np.isnan(part).all() for part in spreads):
+        columns.numbers[f"{name} ±"] = np.concatenate(spreads)

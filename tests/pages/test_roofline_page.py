@@ -1,0 +1,131 @@
+"""The Roofline shows the package's numbers: from an address, after a preset, an edit, its own sliders."""
+
+import html
+
+import pytest
+
+from slmopt.theory.evaluation import evaluate
+from slmopt.theory.roofline_points import MeasuredPoint, roofline_view
+from slmopt.words import roofline as words
+from tests.figures.roof_cases import CASES, SERVER
+from tests.pages.app import answer, go, open_page, said
+
+ADDRESS = {
+    "model": "7B, 32 KV heads (article)",
+    "device": "80 GB card, 2 TB/s, 400 TFLOPS (article)",
+    "weights": "16-bit",
+    "cache_k": "16-bit",
+    "batch": "16",
+    "context": "4000",
+}
+
+
+def shows(app, case):
+    """Whether answer and tiles are those of the case."""
+    view = roofline_view(evaluate(case))
+    assert answer(app) == words.answer(view).replace("**", "").replace("\u00a0", " ")
+    shown = "".join(element.proto.body for element in app.get("html"))
+    assert all(html.escape(part) in shown for tile in words.tiles(view) for part in tile)
+    return True
+
+
+def figures(app) -> str:
+    """What the page hands to its figures."""
+    return "".join(html.unescape(str(element.proto)) for element in app.get("bidi_component"))
+
+
+def test_an_address_brings_the_articles_numbers():
+    app = open_page("roofline_page", **ADDRESS)
+    assert shows(app, SERVER)
+    text = said(app)
+    for number in (
+        "6.68 FLOP/byte",
+        "200",
+        "4.71",
+        "2,000",
+        "≤ 9.42",
+        "42.5× left of the ridge",
+        "2 % of the peak",
+    ):
+        assert number in text
+
+
+def test_the_figures_say_their_findings():
+    drawn = figures(open_page("roofline_page", **ADDRESS))
+    assert "Batching stops 30 times short of the ridge" in drawn
+    assert "Above 133 cached tokens no batch reaches the ridge" in drawn
+    assert "measured" not in drawn
+
+
+def test_a_preset_and_an_edit_change_the_numbers():
+    app = open_page("roofline_page", **ADDRESS)
+    app.selectbox(key="model").set_value("7B, 8 KV heads (article)").run()
+    assert shows(app, SERVER.change(model="article-7b-gqa"))
+    app.number_input(key="batch").set_value(64).run()
+    assert shows(app, SERVER.change(model="article-7b-gqa", batch=64))
+
+
+def test_the_page_s_own_sliders_move_the_roof():
+    app = open_page("roofline_page", **ADDRESS)
+    bandwidth = app.select_slider(key="_slider_roofline_bandwidth_gbs")
+    assert bandwidth.value == 2000
+    app.select_slider(key="_slider_roofline_peak_tflops").set_value(1000).run()
+    assert app.number_input(key="peak_tflops").value == 1000
+    assert shows(app, SERVER.change(peak_tflops=1000.0))
+    app.select_slider(key="_slider_roofline_bandwidth_gbs").set_value(500).run()
+    assert shows(app, SERVER.change(peak_tflops=1000.0, bandwidth_gbs=500.0))
+
+
+def test_a_value_between_the_stops_is_shown_as_it_is():
+    app = open_page("roofline_page", **ADDRESS)
+    assert app.select_slider(key="_slider_roofline_peak_tflops").value == 400
+    app.number_input(key="peak_tflops").set_value(321.0).run()
+    assert app.select_slider(key="_slider_roofline_peak_tflops").value == 321
+
+
+def test_an_unknown_rate_is_asked_for_and_taken_from_the_slider():
+    phone = CASES["no rate known"]
+    app = open_page(
+        "roofline_page", model="Llama-3.2-1B", device="Qualcomm Snapdragon 8 Elite", prompt="1000"
+    )
+    assert shows(app, phone)
+    assert "No matrix rate is known" in figures(app)
+    slider = app.select_slider(key="_slider_roofline_peak_tflops")
+    assert slider.value == "–"
+    slider.set_value(2).run()
+    assert not app.exception
+    assert shows(app, phone.change(peak_tflops=2.0))
+
+
+def test_uploaded_rows_are_drawn():
+    app = open_page("roofline_page", **ADDRESS)
+    app.session_state["_slmopt_measured_points"] = (MeasuredPoint(4.0, 5e12, "tg 128 of my file"),)
+    app.run()
+    assert not app.exception
+    assert "tg 128 of my file" in figures(app)
+
+
+def test_the_scenario_survives_the_way_to_batching():
+    app = open_page("roofline_page", **ADDRESS)
+    app.select_slider(key="_slider_roofline_bandwidth_gbs").set_value(1000).run()
+    go(app, "batching_page")
+    assert app.number_input(key="bandwidth_gbs").value == 1000
+    go(app, "roofline_page")
+    assert shows(app, SERVER.change(bandwidth_gbs=1000.0))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        {"model": "Qwen3-30B-A3B", "device": "NVIDIA H100 SXM 80 GB", "batch": "64"},
+        {"model": "SmolLM2-135M", "device": "AMD EPYC, 2 virtual cores (this project's sweep)"},
+        {"model": "Llama-3.1-70B", "device": "NVIDIA GeForce RTX 4090"},
+        {"model": "Mamba-2.8B", "device": "NVIDIA L4", "batch": "8"},
+        {"context": "0"},
+        {"batch": "10000000"},
+        {"bandwidth_gbs": "0.001", "peak_tflops": "0.0001"},
+    ],
+    ids=["experts", "cpu", "too-large", "state", "no-cache", "huge-batch", "tiny"],
+)
+def test_no_scenario_breaks_the_page(address):
+    assert not open_page("roofline_page", **address).exception
