@@ -166,8 +166,15 @@ def report(samples: int, only: Sequence[str] | None = None) -> bool:
             if only and name(path) not in only:
                 continue
             context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-            result = measure(Driver(context.new_page(), address), path, samples)
-            context.close()
+            try:
+                result = measure(Driver(context.new_page(), address), path, samples)
+            except TimeoutError as stuck:
+                # One page whose figures a press leaves alone must not hide the figures of the others.
+                print(f"  {name(path):<14}{stuck}")
+                kept = False
+                continue
+            finally:
+                context.close()
             if result is None:
                 print(f"  {name(path):<14}no control changes a figure here")
                 continue

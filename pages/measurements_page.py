@@ -5,7 +5,7 @@ import streamlit as st
 from pages.ui import judging, measured_table, parts, state, uploads
 from pages.ui.chart import chart
 from slmopt.figures import measurements as figures
-from slmopt.reports import measurement_tables as tables
+from slmopt.reports import measured_groups
 from slmopt.words import measured_rows
 
 # Its words are known only when the files below have been read.
@@ -19,7 +19,7 @@ with top:
     parts.tiles([parts.Tile(*tile) for tile in said.tiles])
 
 if found.groups:
-    heads = tables.heads(found.rows)
+    heads = measured_groups.heads(found.rows)
     chart(
         figures.shares(found.groups, heads),
         title=said.title,
@@ -27,7 +27,7 @@ if found.groups:
         alt=said.alt,
         phone_height=figures.phone_height(found.groups, len(heads)),
         kinds=("ceiling", "estimate", "measured"),
-        data=tables.marks_table(found.groups),
+        data=measured_groups.marks_table(found.groups),
     )
 if said.explanation:
     st.markdown(f":small[{said.explanation}]")

@@ -21,8 +21,9 @@ from slmopt.measured.compare import Comparison, compare
 from slmopt.measured.detect import read_many
 from slmopt.measured.placed import Facts
 from slmopt.measured.table import ReadResult, concat
+from slmopt.reports import measured_groups
 from slmopt.reports import measurement_tables as tables
-from slmopt.specs.library import preset_root
+from slmopt.specs.library import library, preset_root
 from slmopt.specs.model import Model
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
@@ -53,15 +54,26 @@ class Gathered:
     misfits: tuple[str, ...] = ()
 
 
+def _sample(scenario: Scenario) -> Gathered:
+    """The bundled sweep; where the panel's device is its machine, with what the panel changes of it."""
+    own = resolve(scenario).device.name == library().devices[SAMPLE_DEVICE].name
+    return _sample_judged(json.dumps(Facts.of(scenario).overrides if own else {}))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _sample_judged(overrides: str) -> Gathered:
+    read, files = _sample_read()
+    facts = Facts(device=SAMPLE_DEVICE, model=SAMPLE_MODEL, overrides=json.loads(overrides))
+    return _gathered(read, compare(read.rows, facts), files, sample=True)
+
+
 @st.cache_resource(show_spinner=False)
-def _sample() -> Gathered:
-    """The bundled sweep: its rows on both cores of this project's machine."""
+def _sample_read() -> tuple[ReadResult, int]:
+    """The bundled sweep's rows on both cores of this project's machine, and from how many files."""
     folder = preset_root() / "this_machine"
     names = sorted(file.name for file in folder.iterdir() if file.name.startswith("llama-bench"))
     read = read_many((name, (folder / name).read_bytes()) for name in names)
-    read = ReadResult(read.format, read.rows[read.rows["threads"] == 2], read.skipped, read.warnings)
-    judged = compare(read.rows, Facts(device=SAMPLE_DEVICE, model=SAMPLE_MODEL))
-    return _gathered(read, judged, len(names), sample=True)
+    return replace(read, rows=read.rows[read.rows["threads"] == 2]), len(names)
 
 
 def _gathered(
@@ -70,7 +82,7 @@ def _gathered(
     skipped = pd.concat([read.skipped, judged.skipped], ignore_index=True)
     rows = tables.joined(read.rows, judged)
     said = words.said(rows, files, judged.needs, sample=sample)
-    return Gathered(read, rows, skipped, tables.groups(rows), said, sample, misfits)
+    return Gathered(read, rows, skipped, measured_groups.groups(rows), said, sample, misfits)
 
 
 def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
@@ -80,7 +92,7 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     """
     if not files:
         st.session_state[POINTS_KEY] = ()
-        return _sample()
+        return _sample(scenario)
     key = tuple((label, file.digest) for label, file in files.items())
     read = _together(key, [file.read for file in files.values()])
     lost = lacking(key, read)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import chart, panel, parts, sitemap, state
+from pages.ui import chart, panel, parts, reading, sitemap, state
 
 HERE = Path(__file__).resolve().parent
 
@@ -33,15 +33,36 @@ def navigation() -> st.Page:
 
 
 def main() -> None:
-    """Draw the frame, the panel and the page."""
+    """Draw the frame, the page and the panel: the page first, so that its figures are painted before the fields."""
     st.set_page_config(page_title="slmopt", page_icon=str(HERE / "assets" / "icon.svg"), layout="wide")
     page = navigation()
     settle()
     st.logo(str(HERE / "assets" / "logo.svg"))
     st.html(HERE / "assets" / "page.css")
     chart.begin_page()
+    if not state.panel_stands():
+        # Only drawn fields take what the address says.
+        _panel()
+        state.offer(reading.values())
+        _page(page)
+        return
+    held = reading.values()
+    state.offer(held)
+    try:
+        _page(page)
+    finally:
+        _panel()
+    if reading.values() != held:
+        st.rerun()
+
+
+def _panel() -> None:
     with st.sidebar:
         panel.scenario_panel()
+    state.panel_drawn()
+
+
+def _page(page: st.Page) -> None:
     with st.container(key="slm_page", width=1100, gap=26):
         for key, sentence in state.unknown().items():
             parts.error_box(sentence, f"slm_unknown_{key}")

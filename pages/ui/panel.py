@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import get_args
 
 import streamlit as st
 
-from pages.ui import fields, own, state
+from pages.ui import fields, own, reading, state
 from pages.ui.fields import number_field, value_of
+from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME
 from slmopt.specs.base import Sourced
 from slmopt.specs.device import GB, GIB, Rate
 from slmopt.specs.library import library
-from slmopt.specs.model import Model
-from slmopt.specs.scenario import SCHEMA_VERSION, Engine, Scenario, scenario
+from slmopt.specs.scenario import SCHEMA_VERSION, Engine, scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.words import numbers
 from slmopt.words.model import unknown
 from slmopt.words.scenario_line import source_words
-
-DEFAULT = Scenario()
-SAME = "same as K"
-AUTO = "the engine's own"
 
 BITS = ("weight_bits",)
 OF_THE_DEVICE = ("bandwidth_gbs", "peak_tflops", "capacity_gb", "power_w", "price_per_hour")
@@ -34,35 +30,23 @@ ASSUMED = ("bandwidth_fraction", "compute_fraction", "fixed_ms", "buffers_gb", "
 
 
 def scenario_panel() -> None:
-    """Draw the panel and offer what it says as the scenario."""
+    """Draw the panel; :func:`pages.ui.reading.values` says what its fields hold."""
     _version_mark()
     presets = library()
-    chosen: dict[str, Any] = {
-        "model": _choice("Model", "model", presets.models, DEFAULT.model, own.models()),
-        "device": _choice(
-            "Device",
-            "device",
-            presets.devices,
-            DEFAULT.device,
-            own.devices(),
-            forgets=OF_THE_DEVICE,
-        ),
-    }
+    _choice("Model", "model", presets.models, DEFAULT.model, own.models())
+    _choice("Device", "device", presets.devices, DEFAULT.device, own.devices(), forgets=OF_THE_DEVICE)
     left, right = st.columns(2, gap="small")
     with left:
-        chosen["weights"] = _choice(
-            "Weights", "weights", presets.weights, DEFAULT.weights, own.weights(), forgets=BITS
-        )
+        _choice("Weights", "weights", presets.weights, DEFAULT.weights, own.weights(), forgets=BITS)
     with right:
-        chosen["cache_k"] = _choice("Cache", "cache_k", presets.caches, DEFAULT.cache_k)
-    base = resolve(scenario(chosen))
+        _choice("Cache", "cache_k", presets.caches, DEFAULT.cache_k)
+    held = reading.values()
+    base = resolve(scenario({name: held[name] for name in ("model", "device", "weights", "cache_k")}))
     for pair in (("prompt", "output"), ("batch", "context")):
         for column, name in zip(st.columns(2, gap="small"), pair, strict=True):
             with column:
                 number_field(name, _workload_preset(name))
-    chosen |= _groups(base)
-    wanted = {**chosen, **{name: value_of(name) for name in fields.FIELDS}}
-    state.offer(wanted)
+    _groups(base)
 
 
 def _version_mark() -> None:
@@ -87,7 +71,7 @@ def _choice(
     default: object,
     own_records: Mapping[str, Sourced] = MappingProxyType({}),
     forgets: Sequence[str] = (),
-) -> str | Sourced:
+) -> None:
     """A searchable choice; the address carries the record's name. Own records come before the presets."""
     # The default stands first: a choice whose default is another place warns whenever the program sets it.
     first = records[str(default)].name
@@ -99,9 +83,6 @@ def _choice(
     picked = st.selectbox(label, names, key=key, bind="query-params", on_change=_forget, args=(key, forgets))
     if picked != first:
         state.forget_unknown(key)
-    if picked in own_records:
-        return own_records[picked]
-    return next(ident for ident, record in records.items() if record.name == picked)
 
 
 def _workload_preset(name: str) -> float:
@@ -110,20 +91,18 @@ def _workload_preset(name: str) -> float:
     return float((value_of("prompt") or DEFAULT.prompt) + (value_of("output") or DEFAULT.output))
 
 
-def _groups(base: Setup) -> dict[str, Any]:
-    """The closed groups; returns what their choices say (number fields speak for themselves)."""
+def _groups(base: Setup) -> None:
+    """The closed groups, whose titles say their state."""
     _group("hardware", _hardware_words(), lambda: _hardware(base), expanded=True)
     _group("targets", _target_words(), _targets)
     _group("prefix", _prefix_words(), lambda: _numbers(PREFIX))
-    chosen = _group("speculation", _draft_words(), _speculation)
-    return {**chosen, **_group("engine", "Engine and assumptions", lambda: _engine(base))}
+    _group("speculation", _draft_words(), _speculation)
+    _group("engine", "Engine and assumptions", lambda: _engine(base))
 
 
-def _group(
-    key: str, label: str, body: Callable[[], dict[str, Any]], *, expanded: bool = False
-) -> dict[str, Any]:
+def _group(key: str, label: str, body: Callable[[], None], *, expanded: bool = False) -> None:
     with st.expander(label, key=f"slm_group_{key}", expanded=expanded):
-        return body()
+        body()
 
 
 def _reset(names: Sequence[str]) -> None:
@@ -131,12 +110,11 @@ def _reset(names: Sequence[str]) -> None:
         st.button("Reset to the preset", key=f"reset_{names[0]}", on_click=fields.reset, args=(names,))
 
 
-def _numbers(names: Sequence[str]) -> dict[str, Any]:
+def _numbers(names: Sequence[str]) -> None:
     for name in names:
         preset = getattr(DEFAULT, name)
         number_field(name, None if preset is None else float(preset))
     _reset(names)
-    return {}
 
 
 def _changed(names: Sequence[str]) -> int:
@@ -148,7 +126,7 @@ def _hardware_words() -> str:
     return f"Hardware · {changed} changed" if changed else "Hardware · as the preset"
 
 
-def _hardware(base: Setup) -> dict[str, Any]:
+def _hardware(base: Setup) -> None:
     device, note = base.device, source_words(base.device)
     number_field("bandwidth_gbs", device.bandwidth_gbs, note, slider=True)
     peak = base.decode.ceiling
@@ -177,7 +155,6 @@ def _hardware(base: Setup) -> dict[str, Any]:
     number_field("power_w", device.power_w, note)
     number_field("price_per_hour", device.price_per_hour)
     _reset(HARDWARE)
-    return {}
 
 
 def _memory_name(size: float) -> str:
@@ -195,11 +172,10 @@ def _target_words() -> str:
     return f"Targets · {numbers.trimmed(numbers.figures(first))} ms, {numbers.trimmed(numbers.figures(token))} ms"
 
 
-def _targets() -> dict[str, Any]:
+def _targets() -> None:
     for name in TARGETS:
         number_field(name, state.HOUSE_TARGETS.get(name))
     _reset(TARGETS)
-    return {}
 
 
 def _prefix_words() -> str:
@@ -214,41 +190,26 @@ def _draft_words() -> str:
     return f"Speculation · {length:,} drafted" if length else "Speculation · off"
 
 
-def _speculation() -> dict[str, Any]:
+def _speculation() -> None:
     number_field("draft_tokens", float(DEFAULT.draft_tokens))
     number_field("acceptance", None)
-    ids: dict[str, str | Model] = {**own.models()}
-    ids |= {model.name: ident for ident, model in library().models.items()}
-    names = ["none", *ids]
+    names = [NO_DRAFT, *own.models(), *(model.name for model in library().models.values())]
     picked = st.selectbox("Draft model", names, key="draft_model", bind="query-params")
-    has_model = picked != "none"
-    number_field("draft_cost", None, disabled="The draft model gives the cost." if has_model else "")
+    number_field("draft_cost", None, disabled="" if picked == NO_DRAFT else "The draft model gives the cost.")
     _reset(DRAFT)
-    return {"draft_model": ids[picked] if has_model else None}
 
 
-def _engine(base: Setup) -> dict[str, Any]:
-    engine = st.selectbox("Engine", get_args(Engine), key="engine", bind="query-params")
-    compute = st.selectbox("Compute type", [AUTO, *get_args(Rate)[1:]], key="compute", bind="query-params")
-    caches = {record.name: ident for ident, record in library().caches.items()}
-    value_cache = st.selectbox("Cache for values", [SAME, *caches], key="cache_v", bind="query-params")
-    allocation = st.selectbox(
-        "Cache allocation", ["paged", "reserved"], key="allocation", bind="query-params"
-    )
+def _engine(base: Setup) -> None:
+    st.selectbox("Engine", get_args(Engine), key="engine", bind="query-params")
+    st.selectbox("Compute type", [AUTO, *get_args(Rate)[1:]], key="compute", bind="query-params")
+    caches = [record.name for record in library().caches.values()]
+    st.selectbox("Cache for values", [SAME, *caches], key="cache_v", bind="query-params")
+    st.selectbox("Cache allocation", ["paged", "reserved"], key="allocation", bind="query-params")
     units = [unit.name for unit in base.device.units]
-    chosen: dict[str, Any] = {}
     if len(units) > 1:
         for phase in ("prefill", "decode"):
-            held = st.session_state.get(f"{phase}_unit")
-            if held not in units:
-                st.session_state[f"{phase}_unit"] = units[0]
-            label = f"{phase.capitalize()} runs on"
-            chosen[f"{phase}_unit"] = st.selectbox(label, units, key=f"{phase}_unit", bind="query-params")
+            key = f"{phase}_unit"
+            if st.session_state.get(key) not in units:
+                st.session_state[key] = units[0]
+            st.selectbox(f"{phase.capitalize()} runs on", units, key=key, bind="query-params")
     _numbers(ASSUMED)
-    return {
-        **chosen,
-        "engine": engine,
-        "compute": None if compute == AUTO else compute,
-        "cache_v": None if value_cache == SAME else caches[value_cache],
-        "allocation": allocation,
-    }

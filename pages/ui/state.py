@@ -16,6 +16,7 @@ HOUSE_TARGETS = {"target_ttft_ms": 500.0, "target_tpot_ms": 40.0}
 _VALID = "_slmopt_valid"
 _ERROR = "_slmopt_error"
 _UNKNOWN = "_slmopt_unknown"
+_DRAWN = "_slmopt_panel_drawn"
 
 
 def current() -> Scenario:
@@ -42,6 +43,16 @@ def offer(values: dict[str, Any]) -> Scenario:
     st.session_state[_ERROR] = ""
     st.session_state[_VALID] = offered
     return offered
+
+
+def panel_stands() -> bool:
+    """Whether this session has drawn the panel before, so that its fields hold what the visitor entered."""
+    return bool(st.session_state.get(_DRAWN, False))
+
+
+def panel_drawn() -> None:
+    """The panel has been drawn."""
+    st.session_state[_DRAWN] = True
 
 
 def unknown() -> dict[str, str]:

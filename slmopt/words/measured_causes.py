@@ -86,7 +86,7 @@ def _why_above(above: pd.DataFrame) -> str:
     text = f"likely {first[0] if first else 'something is not as stated'}"
     text += f"; else {listed(others, 'or')}." if others else "."
     if (above["bound"] == "compute").any():
-        text += " Where you know the device's rate, enter it under Hardware and the ceiling follows."
+        text += " Where you know the device's rate, choose it in the panel and enter the rate under Hardware: the ceiling follows."
     return text
 
 
@@ -112,7 +112,7 @@ NEED_WORDS: Final = {
     "device": "device",
     "model": "model",
     "weights": "weight format",
-    "batch": "number of sequences at once",
+    "batch": "batch size",
 }
 
 

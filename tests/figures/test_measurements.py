@@ -16,6 +16,7 @@ from slmopt.figures.named import Named
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark
 from slmopt.measured.placed import Facts
+from slmopt.reports import measured_groups
 from slmopt.reports import measurement_tables as tables
 
 HEADER = "model,weights,phase,prompt_tokens,output_tokens,tokens_per_s,device,spread,params\n"
@@ -37,7 +38,7 @@ def rows():
 
 
 def drawn(rows):
-    return shares(tables.groups(rows), tables.heads(rows))
+    return shares(measured_groups.groups(rows), measured_groups.heads(rows))
 
 
 def test_each_row_stands_at_its_share(rows):
@@ -80,8 +81,8 @@ def test_many_rows_become_a_few_medians():
     line = "Llama-3.1-8B,{},decode,0,128,{:.2f},NVIDIA GeForce RTX 4090,,\n"
     text = "".join(line.format(("Q5_0", "Q4_0", "Q8_0")[at % 3], speed) for at, speed in enumerate(speeds))
     _, rows = judged(text)
-    groups = tables.groups(rows)
-    figure = theme.checked(shares(groups, tables.heads(rows)))
+    groups = measured_groups.groups(rows)
+    figure = theme.checked(shares(groups, measured_groups.heads(rows)))
     assert sum(len(trace.x) for trace in figure.data) == 3
     medians = rows.groupby("weights", observed=True)["fraction"].median()
     assert sorted(figure.data[0].x) == pytest.approx(sorted(100 * medians))
@@ -92,8 +93,8 @@ def test_many_rows_become_a_few_medians():
 def test_very_many_groups_end_in_one_of_the_rest():
     line = "m{0},Q4_0,decode,0,128,50,NVIDIA GeForce RTX 4090,,{0}123456789\n"
     _, rows = judged("".join(line.format(at) for at in range(1, 40)))
-    groups = tables.groups(rows)
-    assert len(groups) == tables.MOST_GROUPS
+    groups = measured_groups.groups(rows)
+    assert len(groups) == measured_groups.MOST_GROUPS
     assert groups[-1].name == "28 others"
     assert sum(mark.rows for group in groups for mark in group.result.marks) == 39
 
@@ -117,7 +118,7 @@ def test_the_phone_s_form_names_only_what_is_there(rows):
     for path in figure["meta"]["phone"]:
         if path.startswith(("annotations[", "shapes[")):
             assert path.split("[")[1].split("]")[0] in names
-    groups = tables.groups(rows)
+    groups = measured_groups.groups(rows)
     assert phone_height(groups, 2) <= height(groups, 2)
 
 

@@ -1,0 +1,61 @@
+"""What the panel's fields hold, read without drawing them.
+
+A page can then be drawn before the panel, and the figure that a key press changes is painted before thirty fields that it
+does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import fields, own
+from slmopt.specs.base import Sourced
+from slmopt.specs.library import find, library
+from slmopt.specs.scenario import Scenario
+
+DEFAULT = Scenario()
+SAME = "same as K"
+AUTO = "the engine's own"
+NO_DRAFT = "none"
+
+
+def values() -> dict[str, Any]:
+    """Every field's value by the scenario's names; None where the preset's stands."""
+    presets = library()
+    chosen: dict[str, Any] = {
+        "model": picked("model", presets.models, DEFAULT.model, own.models()),
+        "device": picked("device", presets.devices, DEFAULT.device, own.devices()),
+        "weights": picked("weights", presets.weights, DEFAULT.weights, own.weights()),
+        "cache_k": picked("cache_k", presets.caches, DEFAULT.cache_k),
+        "draft_model": picked("draft_model", presets.models, None, own.models()),
+        "cache_v": picked("cache_v", presets.caches, None),
+        "engine": st.session_state.get("engine"),
+        "compute": _unless(AUTO, st.session_state.get("compute")),
+        "allocation": st.session_state.get("allocation"),
+    }
+    units = [unit.name for unit in find("device", presets.devices, chosen["device"]).units]
+    for name in ("prefill_unit", "decode_unit"):
+        held = st.session_state.get(name)
+        chosen[name] = held if held in units[1:] else None
+    return {**chosen, **{name: fields.value_of(name) for name in fields.FIELDS}}
+
+
+def picked(
+    key: str,
+    records: Mapping[str, Sourced],
+    default: object,
+    own_records: Mapping[str, Sourced] = MappingProxyType({}),
+) -> Any:
+    """The record that a choice stands at: an own record itself, a preset's id, or the default where nothing was chosen."""
+    name = st.session_state.get(key)
+    if isinstance(name, str) and name in own_records:
+        return own_records[name]
+    return next((ident for ident, record in records.items() if record.name == name), default)
+
+
+def _unless(none: str, held: Any) -> Any:
+    return None if held == none else held

@@ -1,0 +1,176 @@
+"""Judged rows as the groups and marks of the Measurements figure, each row apart or the medians of many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from slmopt.figures.measured_marks import Binds, Group, Mark, Panel
+from slmopt.figures.named import Named
+from slmopt.reports.measurement_tables import safe
+from slmopt.words import measured_rows as words
+
+MOST_MARKS: Final = 28
+"""More rows than this are drawn as medians of their groups."""
+
+MOST_IN_A_GROUP: Final = 5
+MOST_GROUPS: Final = 12
+# With this many rows, single outliers would make every range the whole axis.
+_QUANTILES_FROM: Final = 20
+
+
+_NEEDED: Final = (
+    "source_file",
+    "row",
+    "phase",
+    "model",
+    "weights",
+    "device",
+    "test",
+    "measured",
+    "ceiling",
+    "fraction",
+    "p10",
+    "p90",
+    "spread",
+    "pass_s",
+    "bound",
+    "verdict",
+)
+
+
+def groups(rows: pd.DataFrame) -> list[Named[Group]]:
+    """Rows that have a ceiling, by model and weights (and device, where there are several); the longest passes first."""
+    known = rows.loc[rows["fraction"].notna(), list(_NEEDED)]
+    if known.empty:
+        return []
+    keys = ["model", "weights"] + (["device"] if len(known["device"].unique()) > 1 else [])
+    single = len(known) <= MOST_MARKS
+    if single:
+        # Few rows are gone through one by one, for which categories are slow.
+        known = known.astype(dict.fromkeys(known.select_dtypes("category").columns, object))
+    known = known.assign(panel=np.where(known["phase"] == "prefill", "prefill", "decode"))
+    parts = dict(iter(known.groupby(keys, observed=True, sort=False)))
+    longest = {
+        str(model): _pass_time(part) for model, part in known.groupby("model", observed=True, sort=False)
+    }
+    size = {key: (longest[str(key[0])], _pass_time(part)) for key, part in parts.items()}
+    order = sorted(parts, key=lambda key: size[key], reverse=True)
+    if len(order) > MOST_GROUPS:
+        kept = set(sorted(order, key=lambda key: -len(parts[key]))[: MOST_GROUPS - 1])
+        rest = pd.concat([parts[key] for key in order if key not in kept])
+        named = [_group(key, parts[key], single=single) for key in order if key in kept]
+        return [
+            *named,
+            Named(f"{len(order) - len(kept)} others", Group("", tuple(_marks(rest, "others", single=False)))),
+        ]
+    return [_group(key, parts[key], single=single) for key in order]
+
+
+def _pass_time(rows: pd.DataFrame) -> float:
+    """Seconds of the longest pass at best, of decode where it was measured."""
+    decode = rows[rows["panel"] == "decode"]
+    return float((decode if len(decode) else rows)["pass_s"].max())
+
+
+def _group(key: tuple[Any, ...], rows: pd.DataFrame, *, single: bool) -> Named[Group]:
+    name = words.group_name(key[0], key[1])
+    if len(key) > 2:
+        name = f"{name}\n{words.short(key[2])}"
+    return Named(
+        name, Group(str(key[0]), tuple(_marks(rows, name, single=single)), words.format_name(key[1]))
+    )
+
+
+def _marks(rows: pd.DataFrame, name: str, *, single: bool) -> list[Mark]:
+    found: list[Mark] = []
+    panels: tuple[Panel, ...] = ("decode", "prefill")
+    for panel in panels:
+        part = rows[rows["panel"] == panel]
+        if single and len(part) <= MOST_IN_A_GROUP:
+            found += [
+                _row_mark(row, panel, name, alone=len(part) == 1) for row in part.itertuples(index=False)
+            ]
+        elif len(part):
+            found.append(_median_mark(part, panel, name))
+    return found
+
+
+def _row_mark(row: Any, panel: Panel, name: str, *, alone: bool) -> Mark:
+    share = float(row.fraction)
+    spread = share * (float(row.spread) if row.spread == row.spread else 0.0)
+    return Mark(
+        panel,
+        share,
+        max(0.0, share - spread),
+        share + spread,
+        (float(row.p10), float(row.p90)),
+        "" if alone else str(row.test),
+        above=int(row.verdict == "above_ceiling"),
+        side=_side([row.bound]),
+        hover=words.row_hover(row, name.replace("\n", ", ")),
+    )
+
+
+def _median_mark(rows: pd.DataFrame, panel: Panel, name: str) -> Mark:
+    shares = rows["fraction"].to_numpy(dtype=np.float64)
+    ends = (0.1, 0.9) if len(rows) >= _QUANTILES_FROM else (0.0, 1.0)
+    low, share, high = (float(value) for value in np.quantile(shares, [ends[0], 0.5, ends[1]]))
+    return Mark(
+        panel,
+        share,
+        low,
+        high,
+        (float(rows["p10"].median()), float(rows["p90"].median())),
+        rows=len(rows),
+        above=int((rows["verdict"] == "above_ceiling").sum()),
+        side=_side(list(rows["bound"].dropna().unique())),
+        hover=words.group_hover(rows, name.replace("\n", ", "), (low, share, high), tenths=ends[0] > 0),
+    )
+
+
+def _side(bounds: Sequence[object]) -> Binds:
+    """The side that decides for all of them, if one does."""
+    found = {str(bound) for bound in bounds if isinstance(bound, str)}
+    if found == {"memory"}:
+        return "memory"
+    return "compute" if found == {"compute"} else ""
+
+
+def heads(rows: pd.DataFrame) -> dict[Panel, str]:
+    """What the sides of the figure are called; a side without rows is left out."""
+    phases = {str(phase) for phase in rows.loc[rows["fraction"].notna(), "phase"].unique()}
+    first = [word for name, word in _LEFT_HEADS.items() if name in phases]
+    told: dict[Panel, str] = {}
+    if first:
+        told["decode"] = " and ".join([first[0], *(word.lower() for word in first[1:])])
+    if "prefill" in phases:
+        told["prefill"] = "Prefill"
+    return told
+
+
+_LEFT_HEADS: Final = {"decode": "Decode", "serving": "Serving", "mixed": "Whole runs"}
+
+
+def marks_table(drawn: Sequence[Named[Group]]) -> pd.DataFrame:
+    """The figure's numbers: a row a diamond. Shares are percent of the ceiling."""
+    rows = [
+        {
+            "group": group.name.replace("\n", ", "),
+            "side": mark.panel,
+            "test": mark.test,
+            "rows": mark.rows,
+            "share_percent": 100 * mark.share,
+            "low_percent": 100 * mark.low,
+            "high_percent": 100 * mark.high,
+            "usual_p10_percent": 100 * mark.usual[0],
+            "usual_p90_percent": 100 * mark.usual[1],
+            "rows_above": mark.above,
+        }
+        for group in drawn
+        for mark in group.result.marks
+    ]
+    return safe(pd.DataFrame(rows))
