@@ -116,14 +116,16 @@ def parse_column(cells: pd.Series[str], decimal: str = ".") -> tuple[Floats, Flo
 
 
 _GGML_TYPE: Final = re.compile(
-    r"\b(?P<type>(?:IQ|TQ|Q)\d(?:_\d|_K|_XXS|_XS|_NL|_S|_M)?(?:_\d)*|BF16|F16|F32|MXFP4|NVFP4)(?:\s*-\s*(?P<size>Small|Medium|Large))?",
+    r"\b(?P<type>(?:IQ|TQ|Q)\d(?:_\d|_K(?:_[SML])?|_XXS|_XS|_NL|_S|_M)?(?:_\d)*|BF16|F16|F32|MXFP4|NVFP4)(?:\s*-\s*(?P<size>Small|Medium|Large))?",
     re.IGNORECASE,
 )
 _SIZES: Final = {"small": "_S", "medium": "_M", "large": "_L"}
 
 
 def ggml_format(model_type: str) -> str:
-    """Weight format in what llama.cpp calls a model type: 'llama 1B Q4_K - Medium' is Q4_K_M; empty where it names none."""
+    """Weight format in what llama.cpp calls a model type: 'llama 1B Q4_K - Medium' is Q4_K_M, as
+    is 'Q4_K_M' itself; empty where it names none.
+    """
     every = list(_GGML_TYPE.finditer(model_type))
     if not every:
         return ""
