@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import chart, sitemap
-from slmopt.figures import theme
 
 # Numbers stay on one line with their units.
 _BOLD = re.compile(r"\*\*.+?\*\*")
@@ -54,12 +53,6 @@ def _tile(tile: Tile) -> str:
         f'<div class="slm-tile" role="listitem"><div class="slm-tile-label">{label}{told if about else ""}</div>'
         f'<div class="slm-tile-value">{value}</div><div class="slm-tile-note">{note}</div></div>'
     )
-
-
-def key_line(kinds: Sequence[theme.KindName]) -> None:
-    """The page's one key where no figure carries it: □ ceiling ○ estimate ◆ measured."""
-    marks = {"ceiling": "□", "estimate": ":violet[○]", "measured": ":green[◆]"}
-    st.markdown(":small[" + "   ".join(f"{marks[kind]} {kind}" for kind in kinds) + "]")
 
 
 def arithmetic(lines: str | Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from slmopt.specs.setup import resolve
 from slmopt.specs.weights import bits_per_weight
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.memory import sequences_that_fit
+from slmopt.words import numbers as n
 
 Pile = Literal["fewer_bytes", "more_tokens", "capacity", "prefill"]
 Phase = Literal["decode", "prefill", "capacity"]
@@ -53,19 +54,23 @@ class Technique:
     apply: Callable[[Scenario], Change]
 
 
+def _bits(bits: float) -> str:
+    return n.trimmed(n.figures(bits))
+
+
 def quantise_weights(s: Scenario) -> Change:
     """Weights at about 4.5 bits: the lowest precision that usually survives an evaluation."""
     setup = resolve(s)
     bits = bits_per_weight(setup.weights, setup.model)
     if bits <= FEWEST_BITS:
-        return Change(None, f"the weights are at {bits:.3g} bits already")
+        return Change(None, f"the weights are at {_bits(bits)} bits already")
     if setup.model.by_count or setup.weights.recipe is None:
         return Change(
             s.change(weights=WeightFormat.model_validate({"bits": 4.5}), weight_bits=None), "4.5-bit weights"
         )
     if bits_per_weight(library().weights["q4_k_m"], setup.model) >= bits:
         return Change(
-            None, f"the weights are at {bits:.3g} bits already: this model's narrow rows allow no fewer"
+            None, f"the weights are at {_bits(bits)} bits already: this model's narrow rows allow no fewer"
         )
     return Change(s.change(weights="q4_k_m", weight_bits=None), "Q4_K_M weights")
 
@@ -74,7 +79,7 @@ def quantise_cache(s: Scenario) -> Change:
     """Keys and values in 8 bits, scales included."""
     setup = resolve(s)
     if min(setup.cache_k.bits, setup.cache_v.bits) <= 9:
-        return Change(None, f"the cache is at {setup.cache_k.bits:.3g} bits already")
+        return Change(None, f"the cache is at {_bits(setup.cache_k.bits)} bits already")
     eight = library().caches["q8_0"] if s.engine == "llama.cpp" else library().caches["8-bit"]
     return Change(s.change(cache_k=eight.id, cache_v=None), f"{eight.name} cache")
 
@@ -129,7 +134,7 @@ def cache_prefix(s: Scenario) -> Change:
         assumed = ""
     else:
         hit = min(int(ASSUMED_SHARED * s.prompt), s.prompt - 1)
-        assumed = f"if {ASSUMED_SHARED:.0%} of the prompt is shared"
+        assumed = f"if {n.percent(ASSUMED_SHARED)} of the prompt is shared"
     if hit <= s.prefix_hit:
         return Change(
             None, "the shared part is cached already" if s.prefix_hit else "the prompt is too short to share"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from slmopt.advice.targets import targets as judged
-from slmopt.theory.evaluation import Evaluation, Phases
+from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.roofline import LEVELS, PassTime
 
 
@@ -83,24 +83,4 @@ def memory(evaluation: Evaluation) -> pd.DataFrame:
             ],
             "count": [None, None, None, 1, c.now, c.now, None, c.max_sequences],
         }
-    )
-
-
-def latencies(evaluation: Evaluation) -> pd.DataFrame:
-    """TTFT, TPOT and the reply, in ms, under each kind."""
-
-    def row(kind: str, phases: Phases) -> dict[str, object]:
-        found = phases.latency
-        return {
-            "kind": kind,
-            "ttft_ms": float(found.ttft_s) * 1e3,
-            "tpot_ms": float(found.tpot_s) * 1e3,
-            "reply_ms": float(found.reply_s) * 1e3,
-        }
-
-    return pd.DataFrame(
-        [
-            row("ceiling", evaluation.ceiling),
-            *(row(f"estimate, {lv}", evaluation.estimate[lv]) for lv in LEVELS),
-        ]
     )

@@ -10,10 +10,6 @@ from slmopt.words.scenario_line import sequences
 NO_GAIN = 1.005
 
 
-def _if(assumed: tuple[str, ...]) -> str:
-    return f" (assumed: {', '.join(assumed)})" if assumed else ""
-
-
 def assumed_line(assumed: tuple[str, ...]) -> str:
     """What stands in for figures that the scenario lacks; empty where it lacks none."""
     if not assumed:
