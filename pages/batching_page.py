@@ -4,9 +4,7 @@ from pages.ui import parts, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
-from slmopt.figures import batch_sides, batching
-from slmopt.figures.named import Named
-from slmopt.reports import batch_tables as tables
+from slmopt.reports.pictures import batching as pictures
 from slmopt.specs.scenario import Scenario
 from slmopt.theory.batch_points import batching_view
 from slmopt.theory.evaluation import evaluate
@@ -17,7 +15,6 @@ from slmopt.words.sources import source_lines
 scenario = state.current()
 evaluation = evaluate(scenario)
 view = batching_view(evaluation)
-shown = [Named("", view)]
 
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(view))
@@ -29,31 +26,13 @@ with left:
 with right:
     slider_view("context", scenario.change(context=None).depth, place="batching")
 
-chart(
-    batching.throughput(shown),
-    title=words.throughput_title(view),
-    key="batching_throughput",
-    alt=words.throughput_alt(view),
-    kinds=("ceiling", "estimate"),
-    data=tables.throughput(view),
-)
+throughput, users, steps = pictures.pictures(view)
+chart(throughput)
 left, right = side_by_side()
 with left:
-    chart(
-        batch_sides.users(shown),
-        title=words.user_title(view),
-        key="batching_users",
-        alt=words.user_alt(view),
-        data=tables.users(view),
-    )
+    chart(users)
 with right:
-    chart(
-        batch_sides.steps(shown),
-        title=words.step_title(view),
-        key="batching_steps",
-        alt=words.step_alt(view),
-        data=tables.steps(view),
-    )
+    chart(steps)
 
 parts.arithmetic(words.arithmetic(view))
 parts.data_section()

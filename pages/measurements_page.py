@@ -4,8 +4,7 @@ import streamlit as st
 
 from pages.ui import judging, measured_table, parts, state, uploads
 from pages.ui.chart import chart
-from slmopt.figures import measurements as figures
-from slmopt.reports import measured_groups
+from slmopt.reports.pictures import measurements as pictures
 from slmopt.words import measured_rows
 
 # Its words are known only when the files below have been read.
@@ -13,22 +12,16 @@ top = st.container(gap=26)
 uploads.uploader()
 found = judging.gathered(uploads.shown(), state.current())
 said = found.said
+if not found.sample:
+    state.not_of_the_scenario_alone()
 with top:
     parts.scenario_line(said.line)
     parts.answer(said.answer)
     parts.tiles([parts.Tile(*tile) for tile in said.tiles])
 
 if found.groups:
-    heads = measured_groups.heads(found.rows)
-    chart(
-        figures.shares(found.groups, heads),
-        title=said.title,
-        key="measurement_shares",
-        alt=said.alt,
-        phone_height=figures.phone_height(found.groups, len(heads)),
-        kinds=("ceiling", "estimate", "measured"),
-        data=measured_groups.marks_table(found.groups),
-    )
+    (shares,) = pictures.pictures(found.rows, found.groups, said.title, said.alt)
+    chart(shares)
 if said.explanation:
     st.markdown(f":small[{said.explanation}]")
 

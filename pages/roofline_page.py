@@ -6,9 +6,7 @@ from pages.ui import parts, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
-from slmopt.figures import intensity, roofline
-from slmopt.figures.named import Named
-from slmopt.reports import batch_tables as tables
+from slmopt.reports.pictures import roofline as pictures
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.roofline_points import roofline_view
@@ -19,9 +17,10 @@ from slmopt.words.sources import source_lines
 scenario = state.current()
 evaluation = evaluate(scenario)
 view = roofline_view(evaluation)
-shown = [Named("", view)]
 # The rows of an upload that Measurements has set against this scenario.
 measured = st.session_state.get("_slmopt_measured_points", ())
+if measured:
+    state.not_of_the_scenario_alone()
 
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(view))
@@ -34,21 +33,9 @@ with left:
 with right:
     slider_view("peak_tflops", words.tflops(preset.decode.ceiling), place="roofline")
 
-chart(
-    roofline.roof(shown, measured),
-    title=words.roof_title(view),
-    key="roofline_roof",
-    alt=words.roof_alt(view),
-    kinds=("ceiling", "estimate", "measured") if measured else ("ceiling", "estimate"),
-    data=tables.roof_points(view, measured),
-)
-chart(
-    intensity.intensities(shown),
-    title=words.intensity_title(view),
-    key="roofline_intensity",
-    alt=words.intensity_alt(view),
-    data=tables.intensities(view),
-)
+roof, intensity = pictures.pictures(view, measured)
+chart(roof)
+chart(intensity)
 
 parts.arithmetic(words.arithmetic(view))
 parts.data_section()

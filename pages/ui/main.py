@@ -45,6 +45,8 @@ def main() -> None:
     st.logo(str(HERE / "assets" / "logo.svg"))
     st.html(HERE / "assets" / "page.css")
     chart.begin_page()
+    # The default page's own address is empty.
+    state.enter(page.url_path or sitemap.PAGES[0].url_path)
     if not state.panel_stands():
         # Only drawn fields take what the address says.
         _panel()

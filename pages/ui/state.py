@@ -17,6 +17,7 @@ _VALID = "_slmopt_valid"
 _ERROR = "_slmopt_error"
 _UNKNOWN = "_slmopt_unknown"
 _DRAWN = "_slmopt_panel_drawn"
+_PAGE = "_slmopt_page"
 
 
 def current() -> Scenario:
@@ -68,3 +69,18 @@ def say_unknown(key: str, sentence: str) -> None:
 def forget_unknown(key: str) -> None:
     """Another record of that kind was chosen."""
     st.session_state.get(_UNKNOWN, {}).pop(key, None)
+
+
+def enter(page: str) -> None:
+    """The page at this address is about to be drawn."""
+    st.session_state[_PAGE] = page
+
+
+def not_of_the_scenario_alone() -> None:
+    """The page's figures also show what this visitor uploaded, so the scenario does not foretell them."""
+    st.session_state[_PAGE] = ""
+
+
+def page() -> str:
+    """The address of the present page; empty where its figures follow from more than the scenario."""
+    return str(st.session_state.get(_PAGE, ""))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from slmopt.specs.base import Sourced
 from slmopt.specs.device import GB
 from slmopt.specs.scenario import Scenario
@@ -63,5 +66,12 @@ def source_words(record: Sourced) -> str:
 
 
 def escape(text: str) -> str:
-    """Text from outside made safe for Markdown: no emphasis, link, code, colour or HTML in it takes effect."""
-    return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~:$" else c for c in text)
+    """Text from outside made safe for Markdown: no emphasis, link, code, colour, icon or HTML in it takes effect.
+
+    Streamlit makes links of addresses and pictures of icon names after all escapes are read, so these are parted by a
+    character without width.
+    """
+    return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~:$" else c for c in _LIVE.sub("\u2060", text))
+
+
+_LIVE: Final = re.compile(r"(?i)(?<=:)(?=//|material/|[a-z])|(?<=www)(?=\.)|(?<=@)")

@@ -81,3 +81,30 @@ def test_wrong_entry_gives_a_sentence_and_loses_nothing(driver, value):
     driver.enter(BANDWIDTH, 100)
     assert driver.error_texts() == []
     assert driver.errors == []
+
+
+def test_figures_follow_the_thumb_before_it_is_let_go(driver):
+    driver.goto("roofline")
+    slider = driver.slider(BANDWIDTH, area="page")
+    with driver.page.expect_response("**/ahead") as answer:
+        slider.hover()
+    assert answer.value.ok
+    driver.page.wait_for_load_state("networkidle")
+    before, asked = driver.drawings("roofline_roof"), driver.reruns_asked
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    driver.page.mouse.move(box["x"] + 0.5 * box["width"], middle)
+    driver.page.mouse.down()
+    for part in (0.55, 0.6, 0.7, 0.8):
+        driver.page.mouse.move(box["x"] + part * box["width"], middle)
+        driver.page.wait_for_timeout(150)
+    shown = driver.drawings("roofline_roof")
+    title = driver.chart_title("roofline_roof")
+    assert shown >= before + 3
+    assert driver.reruns_asked == asked
+    driver.page.mouse.up()
+    driver.settle()
+    assert driver.reruns_asked == asked + 1
+    # The server's exact answer is the very figure that was shown: nothing is drawn again.
+    assert driver.chart_title("roofline_roof") == title
+    assert driver.drawings("roofline_roof") == shown

@@ -1,0 +1,93 @@
+"""The figures of a page at other values of one field: what the browser asks for while a slider is in use.
+
+Everything an answer needs is in the question, so that any copy of the server can give it, and nobody's session is read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pages.ui.chart import payload
+from pages.ui.judging import sample
+from slmopt.reports import pictures
+from slmopt.reports.picture import Picture
+from slmopt.reports.pictures import measurements
+from slmopt.specs.base import SpecError
+from slmopt.specs.scenario import Scenario, scenario
+from slmopt.specs.setup import resolve
+
+# An own model of many unlike layers is the largest thing that a scenario carries.
+_LARGEST = 1_000_000
+_MOST_VALUES = 4
+
+
+def _sample(scenario: Scenario) -> Sequence[Picture]:
+    found = sample(scenario)
+    return measurements.pictures(found.rows, found.groups, found.said.title, found.said.alt)
+
+
+# Measurements follows from the scenario alone as long as it shows the bundled sample.
+PAGES: Mapping[str, Callable[[Scenario], Sequence[Picture]]] = MappingProxyType(
+    {**pictures.PAGES, "measurements": _sample}
+)
+
+
+async def ahead(request: Request) -> Response:
+    """`{"page", "field", "scenario", "values"}` in; out, for each value in turn, figures by key as the page sends them.
+
+    A value that makes no valid scenario has none. What cannot be read is answered with 400 and one sentence.
+    """
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _LARGEST:
+            return _refused(f"A question may have {_LARGEST:,} bytes; this one has more.")
+    try:
+        asked = json.loads(body)
+        page, field = str(asked["page"]), str(asked["field"])
+        held, values = dict(asked["scenario"]), list(asked["values"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return _refused("Ask with a JSON object of page, field, scenario and values.")
+    if page not in PAGES or field not in Scenario.model_fields:
+        return _refused(f"Known are the pages {', '.join(PAGES)} and the scenario's fields.")
+    if len(values) > _MOST_VALUES:
+        return _refused(f"Ask for {_MOST_VALUES} values at once, not {len(values)}.")
+    answer = await run_in_threadpool(_answer, page, held, field, values)
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(gzip.compress(answer, 3), headers={**headers, "Content-Encoding": "gzip"})
+    return Response(answer, headers=headers)
+
+
+def foreseen(page: str, held: Mapping[str, Any], field: str, values: Sequence[Any]) -> list[dict[str, str]]:
+    """The page's figures by key, as the browser is sent them, for each value of the field beside what else is held."""
+    drawn: list[dict[str, str]] = []
+    for value in values:
+        try:
+            asked = scenario({**held, field: value})
+            resolve(asked)
+        except SpecError:
+            drawn.append({})
+            continue
+        drawn.append({one.key: payload(one).decode() for one in PAGES[page](asked)})
+    return drawn
+
+
+def _answer(page: str, held: Mapping[str, Any], field: str, values: Sequence[Any]) -> bytes:
+    return json.dumps(foreseen(page, held, field, values), separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _refused(why: str) -> Response:
+    return JSONResponse({"error": why}, status_code=400)
+
+
+ROUTE = Route("/ahead", ahead, methods=["POST"])

@@ -1,0 +1,59 @@
+"""Memory's figures: what each change frees, sequences against context, and what each engine holds."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from slmopt.advice.what_ifs import engine_holdings, memory_what_ifs
+from slmopt.figures import memory as figures
+from slmopt.figures.named import Named
+from slmopt.reports import memory_tables as tables
+from slmopt.reports.picture import Picture
+from slmopt.theory.evaluation import Evaluation, evaluate
+from slmopt.theory.memory import context_curve
+from slmopt.words import memory as words
+
+# Of the changes, those whose line against context is worth seeing.
+_LINES = slice(1, 4)
+
+
+def pictures(evaluation: Evaluation) -> tuple[Picture, Picture, Picture]:
+    """A bar for each change; sequences that fit against context; requests held under each allocation."""
+    scenario = evaluation.setup.scenario
+    cases = [
+        (words.what_if_name(name, evaluate(case)), evaluate(case)) for name, case in memory_what_ifs(scenario)
+    ]
+    rows = [(name, case.capacity) for name, case in cases]
+    curve = context_curve(evaluation.setup)
+    lines = [
+        ("as now", curve.sequences),
+        *((name, context_curve(case.setup).sequences) for name, case in cases[_LINES]),
+    ]
+    held = engine_holdings(scenario)
+    changes = words.what_if_title(rows)
+    context = words.context_title(evaluation, curve.now[1], curve.doubled)
+    paging = words.paging_title(held[1][1], held[0][1])
+    return (
+        Picture(
+            "memory_what_ifs",
+            changes,
+            f"{changes}. A bar for each change: weights, sequences now, room for more.",
+            figures.what_ifs([Named(name, capacity) for name, capacity in rows]),
+            partial(tables.what_ifs, rows),
+            kinds=("ceiling",),
+        ),
+        Picture(
+            "memory_context",
+            context,
+            f"{context}. Sequences that fit against context.",
+            figures.against_context(curve.context, [Named(*one) for one in lines], curve.now),
+            partial(tables.against_context, curve.context, lines),
+        ),
+        Picture(
+            "memory_paging",
+            paging,
+            f"{paging}. Requests held under each allocation and engine.",
+            figures.holdings([Named(*row) for row in held]),
+            partial(tables.holdings, held),
+        ),
+    )
