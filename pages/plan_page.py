@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import parts, state
+from pages.ui import beside, parts, state
 from pages.ui.chart import chart
 from slmopt.advice.plan import plan
 from slmopt.reports import plan_tables
@@ -20,6 +20,7 @@ trials = plan(scenario)
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(trials))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(trials)])
+beside.table()
 
 (matrix,) = pictures.pictures(trials)
 chart(matrix)

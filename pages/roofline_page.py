@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import parts, state
+from pages.ui import beside, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
@@ -25,6 +25,7 @@ if measured:
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(view))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(view)])
+beside.table()
 
 preset = resolve(scenario.change(bandwidth_gbs=None, peak_tflops=None))
 left, right = side_by_side()
@@ -33,7 +34,7 @@ with left:
 with right:
     slider_view("peak_tflops", words.tflops(preset.decode.ceiling), place="roofline")
 
-roof, intensity = pictures.pictures(view, measured)
+roof, intensity = pictures.pictures(view, measured, pins.results(lambda s: roofline_view(evaluate(s))))
 chart(roof)
 chart(intensity)
 

@@ -8,7 +8,7 @@ from typing import get_args
 
 import streamlit as st
 
-from pages.ui import fields, own, reading, state
+from pages.ui import beside, fields, own, reading, state
 from pages.ui.fields import number_field, value_of
 from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME
 from slmopt.specs.base import Sourced
@@ -46,6 +46,7 @@ def scenario_panel() -> None:
         for column, name in zip(st.columns(2, gap="small"), pair, strict=True):
             with column:
                 number_field(name, _workload_preset(name))
+    beside.buttons()
     _groups(base)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from slmopt.advice.what_ifs import engine_holdings, memory_what_ifs
@@ -17,7 +18,9 @@ from slmopt.words import memory as words
 _LINES = slice(1, 4)
 
 
-def pictures(evaluation: Evaluation) -> tuple[Picture, Picture, Picture]:
+def pictures(
+    evaluation: Evaluation, pinned: Sequence[Named[Evaluation]] = ()
+) -> tuple[Picture, Picture, Picture]:
     """A bar for each change; sequences that fit against context; requests held under each allocation."""
     scenario = evaluation.setup.scenario
     cases = [
@@ -27,7 +30,11 @@ def pictures(evaluation: Evaluation) -> tuple[Picture, Picture, Picture]:
     curve = context_curve(evaluation.setup)
     lines = [
         ("as now", curve.sequences),
-        *((name, context_curve(case.setup).sequences) for name, case in cases[_LINES]),
+        *(
+            ((one.name, context_curve(one.result.setup).sequences) for one in pinned)
+            if pinned
+            else ((name, context_curve(case.setup).sequences) for name, case in cases[_LINES])
+        ),
     ]
     held = engine_holdings(scenario)
     changes = words.what_if_title(rows)

@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from functools import partial
 
 from slmopt.figures import intensity, roofline
-from slmopt.figures.named import Named
+from slmopt.figures.named import Named, beside
 from slmopt.reports import batch_tables as tables
 from slmopt.reports.picture import Picture
 from slmopt.theory.roofline_points import MeasuredPoint, RooflineView
 from slmopt.words import roofline as words
 
 
-def pictures(view: RooflineView, measured: Sequence[MeasuredPoint] = ()) -> tuple[Picture, Picture]:
+def pictures(
+    view: RooflineView,
+    measured: Sequence[MeasuredPoint] = (),
+    pinned: Sequence[Named[RooflineView]] = (),
+) -> tuple[Picture, Picture]:
     """The roof, with the rows of an upload on it; operations a byte of decode and prefill."""
-    shown = [Named("", view)]
+    shown = beside(view, pinned)
     return (
         Picture(
             "roofline_roof",
