@@ -71,14 +71,16 @@ def _panel() -> None:
 
 def _page(page: st.Page) -> None:
     with st.container(key="slm_page", width=1100, gap=26):
-        for key, sentence in state.unknown().items():
-            parts.error_box(sentence, f"slm_unknown_{key}")
+        # The page keeps its place whether or not something is said above it, and its figures the reader's zoom.
+        notices = st.container(gap=26)
         problem = state.error()
-        if not problem:
-            page.run()
-            return
-        parts.error_box(problem)
-        with parts.dimmed():
+        with notices:
+            for key, sentence in state.unknown().items():
+                parts.error_box(sentence, f"slm_unknown_{key}")
+            if problem:
+                parts.error_box(problem)
+                parts.last_valid()
+        with st.container(key="slm_body", gap=26):
             page.run()
 
 
