@@ -8,10 +8,12 @@ from pages.ui.layout import side_by_side
 from slmopt.advice.what_ifs import engine_holdings, memory_what_ifs
 from slmopt.figures import memory as figures
 from slmopt.figures.named import Named
+from slmopt.figures.offload import against_layers
 from slmopt.reports import memory_tables as tables
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.memory import context_curve, longest_context
-from slmopt.words import arithmetic
+from slmopt.theory.offload_curve import layers_curve, offload_tells
+from slmopt.words import arithmetic, places
 from slmopt.words import memory as words
 from slmopt.words.engines import rule_lines
 from slmopt.words.scenario_line import scenario_line
@@ -60,6 +62,16 @@ with right:
         key="memory_paging",
         alt=f"{words.paging_title(held[1][1], held[0][1])}. Requests held under each allocation and engine.",
         data=tables.holdings(held),
+    )
+if offload_tells(evaluation):
+    offload = layers_curve(scenario)
+    chart(
+        against_layers(offload),
+        title=places.layers_title(offload),
+        key="memory_layers",
+        alt=places.layers_alt(offload),
+        kinds=("ceiling", "estimate"),
+        data=tables.against_layers(offload),
     )
 if rules := rule_lines(evaluation.capacity):
     st.markdown(words.engine_heading(evaluation))

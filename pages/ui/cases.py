@@ -47,3 +47,6 @@ def show(case: Case) -> None:
         value = getattr(wanted, name)
         st.session_state[name] = None if value == getattr(DEFAULT, name) else value
     st.session_state["engine"] = wanted.engine
+    st.session_state["parallel"] = wanted.parallel
+    st.session_state["full_windows"] = bool(wanted.full_windows)
+    st.session_state.pop("host", None)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.engines import total_bytes
+from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.holders import Holder, holders
 from slmopt.theory.latency import decode_step
 from slmopt.theory.roofline import LEVELS, Level, ceiling_roof, estimate_roof
@@ -45,6 +46,15 @@ class LayersCurve:
     def speed(self, layers: int, level: Level | None = None) -> float:
         """tokens/s at a number of layers: at most, or estimated."""
         return float((self.ceiling if level is None else self.estimate[level])[min(layers, self.whole)])
+
+
+def offload_tells(evaluation: Evaluation) -> bool:
+    """Whether layers on a host are worth showing: some are, or one card cannot hold what is asked of it."""
+    setup, held = evaluation.setup, evaluation.capacity
+    if setup.host is not None:
+        return True
+    lacking = held.usable is not None and held.weight_bytes + held.buffer_bytes > held.usable
+    return lacking and setup.scenario.devices == 1 and bool(setup.model.layer_count)
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,14 @@ from slmopt.words import numbers as n
 SIDES: Final[Mapping[str, str]] = {"memory": "memory", "compute": "compute", "link": "the link"}
 """A pass's bound as a noun."""
 
+PLACES: Final[Mapping[Place, str]] = {
+    "device": "the device",
+    "stage": "the fullest stage",
+    "card": "the card",
+    "host": "the host",
+}
+"""Whose memory it is."""
+
 _WAYS: Final = {"tensor": "tensor parallel", "pipeline": "pipeline", "expert": "expert parallel"}
 
 
@@ -23,6 +31,14 @@ def devices_words(setup: Setup) -> str:
     if s.devices > 1:
         return f"{s.devices:,} × {name}, {_WAYS[s.parallel]}"
     return name if setup.host is None else f"{name} + {setup.host.device.name}"
+
+
+def givers(setup: Setup) -> str:
+    """Who gives a rate: "the device gives", "the 4 devices give"."""
+    if setup.host is not None:
+        return "card and host give"
+    devices = setup.scenario.devices
+    return "the device gives" if devices == 1 else f"the {devices:,} devices give"
 
 
 def offload_words(setup: Setup) -> str:
