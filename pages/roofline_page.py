@@ -6,13 +6,15 @@ from pages.ui import parts, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
-from slmopt.figures import intensity, roofline
+from slmopt.figures import intensity, operators, roofline
 from slmopt.figures.named import Named
 from slmopt.reports import batch_tables as tables
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import roofline_view
 from slmopt.words import roofline as words
+from slmopt.words.operators import PHASES, operators_alt, operators_title
 from slmopt.words.scenario_line import scenario_line
 from slmopt.words.sources import source_lines
 
@@ -48,6 +50,25 @@ chart(
     key="roofline_intensity",
     alt=words.intensity_alt(view),
     data=tables.intensities(view),
+)
+phase = st.segmented_control(
+    "Operators of",
+    list(PHASES),
+    default="decode",
+    required=True,
+    format_func=str.capitalize,
+    key="roofline_phase",
+    persist_state="session",
+)
+by_operator = operators_view(evaluation)
+found = by_operator.prefill if phase == "prefill" else by_operator.decode
+chart(
+    operators.shares(found),
+    title=operators_title(found, phase or "decode"),
+    key="roofline_operators",
+    alt=operators_alt(found, phase or "decode"),
+    kinds=("ceiling",),
+    data=tables.operators(by_operator),
 )
 
 parts.arithmetic(words.arithmetic(view))

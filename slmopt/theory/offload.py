@@ -70,18 +70,25 @@ def placed_of(setup: Setup) -> Placed:
 
 def card_terms(setup: Setup) -> tuple[Term, ...]:
     """The merged terms of what is on the card."""
-    return _part(setup.model, setup.weights, *setup.cache, placed_of(setup), True)
+    return _merged(setup.model, setup.weights, *setup.cache, placed_of(setup), True)
 
 
 def host_terms(setup: Setup) -> tuple[Term, ...]:
     """The merged terms of what is on the host; none where everything is on the card."""
-    return _part(setup.model, setup.weights, *setup.cache, placed_of(setup), False)
+    return _merged(setup.model, setup.weights, *setup.cache, placed_of(setup), False)
 
 
 @lru_cache(maxsize=512)
-def _part(
+def _merged(
     model: Model, weights: WeightFormat, k: CacheFormat, v: CacheFormat, where: Placed, card: bool
 ) -> tuple[Term, ...]:
+    return merge(part_operators(model, weights, k, v, where, card=card))
+
+
+def part_operators(
+    model: Model, weights: WeightFormat, k: CacheFormat, v: CacheFormat, where: Placed, *, card: bool
+) -> tuple[Term, ...]:
+    """The operators that are on the card, or on the host."""
     found = []
     for term in operator_terms(model, weights, k, v):
         # A model known by its count alone has one group, and its terms name none.
@@ -92,7 +99,7 @@ def _part(
             found.append(term)
         elif share > 0.0:
             found.append(scaled(term, share))
-    return merge(tuple(found))
+    return tuple(found)
 
 
 @lru_cache(maxsize=512)

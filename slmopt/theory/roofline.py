@@ -212,20 +212,21 @@ def run_beside(setup: Setup, model: Model, groups: Sequence[Group], roof: Roof) 
 
 def pass_cost(setup: Setup, groups: Sequence[Group], kind: Kind = "ceiling") -> PassCost:
     """Bytes and operations of a pass over all devices and memories of the scenario."""
-    if _stages(setup) == 1:
+    if stages_of(setup) == 1:
         return forward(setup_terms(setup), groups, kind)
-    parts, count, readings = micro_batches(groups, _stages(setup), kind)
+    parts, count, readings = micro_batches(groups, stages_of(setup), kind)
     return _repeated(forward(setup_terms(setup), parts, kind), count, readings)
 
 
-def _stages(setup: Setup) -> int:
+def stages_of(setup: Setup) -> int:
+    """Stages of a pipeline; 1 without one."""
     return setup.scenario.devices if setup.scenario.parallel == "pipeline" else 1
 
 
 def _spread(
     setup: Setup, terms: tuple[Term, ...], groups: Sequence[Group], roof: Roof, kind: Kind
 ) -> PassTime:
-    stages = _stages(setup)
+    stages = stages_of(setup)
     if stages == 1:
         return pass_time(forward(terms, groups, kind), roof)
     # Each stage holds a share of the layers, so a micro-batch takes what one device with all of them would.
