@@ -20,7 +20,8 @@ found = model_file.read()
 as_read = setup.model if found is None else found.model
 model, problem = mend.mended_model(as_read)
 own_format = found is not None and found.weights is not None
-weights = found.weights if found is not None and found.weights is not None else setup.weights
+told = None if found is None else found.weights or found.named_weights
+weights = told or setup.weights
 growth = cache_growth(model, *setup.cache, float(setup.scenario.depth))
 strip, roles = layer_weights(model, weights), params_by_role(model)
 
@@ -56,6 +57,7 @@ with right:
     )
 
 parts.listed(words.assumed_head(model, found), words.assumed(model))
+parts.listed(words.format_words(found), ())
 mend.fields(as_read, problem)
 mend.use_buttons(model, found, setup.model)
 browser()

@@ -9,6 +9,7 @@ from slmopt.cli import inputs
 from slmopt.cli.parser import FULL_NAMES, MODEL_FILES, UsageError
 from slmopt.specs.base import SpecError
 from slmopt.specs.device import RATES
+from slmopt.specs.formats import WeightFormat
 from slmopt.specs.places import HOST
 from slmopt.specs.scenario import Allocation, Engine, Parallel, Scenario, scenario
 
@@ -176,6 +177,8 @@ def _assumed(options: argparse.Namespace, made: Scenario) -> tuple[str, ...]:
     notes = []
     if options.weights is None and isinstance(made.weights, str):
         notes.append(f"--weights is not given: {made.weights} is assumed")
+    elif options.weights is None and isinstance(made.weights, WeightFormat) and not made.weights.stored:
+        notes.append(f"--weights is not given: {made.weights.id} is taken, as the model's config names")
     if options.kv is None:
         notes.append(f"--kv is not given: an {made.cache_k} cache is assumed")
     if made.offloads and made.host is None:
