@@ -165,6 +165,8 @@ def sources(evaluation: Evaluation) -> list[str]:
         f"estimate: {setup.factors.origin}",
         f"compute type {setup.decode.estimate_type}: {setup.decode.reason}",
     ]
+    if setup.host is not None:
+        notes.append(f"estimate of the host: {setup.host.factors.origin}")
     records = (
         ("model", setup.model),
         ("device", setup.device),

@@ -64,12 +64,8 @@ def place_words(setup: Setup, place: Place) -> str:
 def layers_title(curve: LayersCurve) -> str:
     """Finding of decode against layers on the card."""
     if curve.fit is None:
-        held = [holder is not None for holder in (curve.setup.capacity, curve.setup.host)]
-        return (
-            "No number of layers fits card and host ✕"
-            if all(held)
-            else "Memory is not known, so neither is what fits"
-        )
+        lacking = "No number of layers fits card and host ✕"
+        return lacking if curve.memory_known else "Memory is not known, so neither is what fits"
     none, fit = curve.speed(0), curve.speed(curve.fit)
     if curve.fit == curve.whole:
         return f"All layers fit the card: {n.figures(fit / none)} times the host alone"

@@ -24,6 +24,7 @@ def source_lines(e: Evaluation) -> list[str]:
     if s.host is not None:
         assumed = ", assumed with the most memory that it is sold with" if s.host.assumed else ""
         lines.append(f"{record_line('Host', s.host.device)}{assumed}")
+        lines.append(f"**Estimate of the host**: {escape(s.host.factors.origin)}")
     if s.wire is not None and s.wire.bandwidth is not None:
         name = escape(s.wire.name) or "as entered"
         lines.append(f"**Link**: {name}, {n.trimmed(n.bytes_per_s(s.wire.bandwidth))} per direction")

@@ -41,6 +41,10 @@ CASES = {
     ),
     "one token": scenario({**TARGETS, "output": 1, "prompt": 1}),
     "over capacity": scenario({**TARGETS, "batch": 500}),
+    "several devices": scenario(
+        {**TARGETS, "model": "llama-3.3-70b", "devices": 4, "link_gbs": 1, "batch": 64}
+    ),
+    "layers on the host": scenario({**TARGETS, "model": "llama-3.3-70b", "gpu_layers": 40}),
 }
 
 
