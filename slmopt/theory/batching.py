@@ -46,11 +46,17 @@ class Crossover:
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """A decode step's time as a straight line in the batch: seconds, and seconds a sequence."""
+    """A decode step's time as a straight line in the batch: seconds, and seconds a sequence (``link_s`` over the link)."""
 
     fixed_memory_s: float
     memory_s: float
     compute_s: float
+    link_s: float = 0.0
+
+    def sequence_s(self, kind: Kind) -> float:
+        """Seconds that each further sequence of a large batch takes: a ceiling's longest side, an estimate's link on top."""
+        longer = max(self.compute_s, self.memory_s)
+        return max(longer, self.link_s) if kind == "ceiling" else longer + self.link_s
 
 
 def batch_curve(setup: Setup, roof: Roof, batch: Numbers, context: Numbers | None = None) -> BatchCurve:
@@ -72,7 +78,12 @@ def slopes(setup: Setup, roof: Roof, context: float) -> Slopes:
     first, low, high = np.asarray(time.cache_s).tolist()
     memory = (high - low) / _SPAN
     # Of the cache, only a shared prefix is read whatever the batch.
-    return Slopes(weights[2] + max(0.0, first - memory), memory, (compute[2] - compute[1]) / _SPAN)
+    return Slopes(
+        fixed_memory_s=weights[2] + max(0.0, first - memory),
+        memory_s=memory,
+        compute_s=(compute[2] - compute[1]) / _SPAN,
+        link_s=float(np.ptp(np.broadcast_to(time.link_s, 3)[1:])) / _SPAN,
+    )
 
 
 def crossover(setup: Setup, roof: Roof, context: float | None = None) -> Crossover:
@@ -90,7 +101,7 @@ def crossover(setup: Setup, roof: Roof, context: float | None = None) -> Crossov
         batch=_crossing(setup, roof, depth, line) if gap > 0 else None,
         weights_only=_ratio(float(alone.weight_s), float(alone.matmul_s) / _SPAN),
         context_limit=_context_limit(setup, roof),
-        throughput_limit=1.0 / max(line.compute_s, line.memory_s),
+        throughput_limit=1.0 / line.sequence_s(roof.kind),
         kind=roof.kind,
     )
 

@@ -265,3 +265,13 @@ def test_roofs_are_of_all_devices_together():
     one, four = (roofs(resolve(question(devices=n)), "decode")["ceiling"] for n in (1, 4))
     assert (four.bandwidth, four.peak) == (4 * one.bandwidth, 4 * one.peak)
     assert four.ridge == one.ridge
+
+
+@pytest.mark.parametrize("parallel", ["tensor", "pipeline"])
+def test_the_link_is_in_what_large_batches_approach(parallel):
+    found = evaluate(question(devices=4, parallel=parallel, link_gbs=2))
+    setup = found.setup
+    for phases in (found.ceiling, found.typical):
+        far = decode_step(setup, phases.decode_roof, 2.0**34)
+        assert 2.0**34 / float(far.seconds) == pytest.approx(phases.crossover.throughput_limit, rel=1e-3)
+    assert found.ceiling.decode_roof.link_bandwidth == 2e9
