@@ -15,13 +15,17 @@ issue 42 for the head's slot.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+
+import numpy as np
 
 from slmopt.specs.formats import CacheFormat, WeightFormat
 from slmopt.specs.model import EXPERT_ROLES, LOOKUP_ROLES, Model
 from slmopt.specs.setup import Setup
 from slmopt.specs.weights import tensor_bits
+from slmopt.theory.forward import Group, Kind, PassCost, forward
 from slmopt.theory.terms import Term, merge, operator_terms, scaled
 
 
@@ -91,15 +95,35 @@ def part_operators(
     """The operators that are on the card, or on the host."""
     found = []
     for term in operator_terms(model, weights, k, v):
-        # A model known by its count alone has one group, and its terms name none.
-        group = 0 if model.by_count else term.group
-        here = where.share(group, experts=term.operator == "experts")
+        here = _here(term, where, model)
         share = here if card else 1.0 - here
         if share == 1.0:
             found.append(term)
         elif share > 0.0:
             found.append(scaled(term, share))
     return tuple(found)
+
+
+def costs_at(setup: Setup, wheres: Sequence[Placed], group: Group, kind: Kind) -> tuple[PassCost, PassCost]:
+    """What a pass costs the card and the host for each way to place the layers, as arrays in that order.
+
+    An operator's cost grows with its layers, so each is counted once and shared out.
+    """
+    card, host = np.zeros((4, len(wheres))), np.zeros((4, len(wheres)))
+    for term in operator_terms(setup.model, setup.weights, *setup.cache):
+        cost = forward([term], [group], kind)
+        all_of_it = np.array(
+            [[cost.weight_bytes], [cost.cache_bytes], [cost.matmul_flops], [cost.attention_flops]]
+        )
+        here = np.array([_here(term, where, setup.model) for where in wheres])
+        card, host = card + all_of_it * here, host + all_of_it * (1.0 - here)
+    return PassCost(*card), PassCost(*host)
+
+
+def _here(term: Term, where: Placed, model: Model) -> float:
+    """The share of an operator that is on the card."""
+    # A model known by its count alone has one group, and its terms name none.
+    return where.share(0 if model.by_count else term.group, experts=term.operator == "experts")
 
 
 @lru_cache(maxsize=512)

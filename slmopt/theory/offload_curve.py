@@ -14,8 +14,9 @@ from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.engines import total_bytes
 from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.holders import Holder, holders
-from slmopt.theory.latency import decode_step
-from slmopt.theory.roofline import LEVELS, Level, ceiling_roof, estimate_roof
+from slmopt.theory.latency import decode_group
+from slmopt.theory.offload import costs_at, placed_of
+from slmopt.theory.roofline import LEVELS, Level, Roof, roofs, turns_time
 
 Array = npt.NDArray[np.float64]
 
@@ -66,18 +67,21 @@ def layers_curve(scenario: Scenario) -> LayersCurve:
     last = model.layer_count + (0 if model.by_count else 1)
     layers = np.arange(last + 1)
     tried = [_at(setup, int(count)) for count in layers]
+    wheres = [placed_of(one) for one in tried]
 
-    def speeds(level: Level | None) -> Array:
-        # Where layers lie changes no rate, so one roof serves all.
-        roof = ceiling_roof(setup, "decode") if level is None else estimate_roof(setup, "decode", level)
-        return np.array([scenario.batch / float(decode_step(one, roof).seconds) for one in tried])
+    def speeds(roof: Roof) -> Array:
+        group = decode_group(setup)
+        card, host = costs_at(setup, wheres, group, roof.kind)
+        time = turns_time(card, host, float(scenario.batch), roof)
+        return np.asarray(scenario.batch / time.seconds, dtype=np.float64)
 
+    found = roofs(setup, "decode")
     held = [holders(one) for one in tried]
     return LayersCurve(
         setup=setup,
         layers=layers.astype(np.float64),
-        ceiling=speeds(None),
-        estimate={level: speeds(level) for level in LEVELS},
+        ceiling=speeds(found["ceiling"]),
+        estimate={level: speeds(found[level]) for level in LEVELS},
         card_bytes=np.array([_held(setup, card) for card, _ in held]),
         fit=_most_that_fit(setup, held),
         now=None if scenario.gpu_layers is None else min(scenario.gpu_layers, last),

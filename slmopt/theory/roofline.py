@@ -197,7 +197,7 @@ def run(setup: Setup, groups: Sequence[Group], roof: Roof, counted: Kind | None 
     """Time of a pass over ``groups`` under ``roof``, counted as its kind counts unless another is given."""
     kind = counted or roof.kind
     if roof.host is not None:
-        return _in_turns(setup, groups, roof, roof.host, kind)
+        return _in_turns(setup, groups, roof, kind)
     return _spread(setup, setup_terms(setup), groups, roof, kind)
 
 
@@ -246,19 +246,27 @@ def _repeated(cost: PassCost, count: Numbers, readings: Numbers) -> PassCost:
     )
 
 
-def _in_turns(setup: Setup, groups: Sequence[Group], roof: Roof, host: Roof, kind: Kind) -> PassTime:
-    """The card's layers, then the host's: on the host, or sent to the card where that takes less time."""
-    card = pass_time(forward(card_terms(setup), groups, kind), roof)
-    kept = host_terms(setup)
+def _in_turns(setup: Setup, groups: Sequence[Group], roof: Roof, kind: Kind) -> PassTime:
+    """The card's layers, then the host's."""
+    card, kept = forward(card_terms(setup), groups, kind), host_terms(setup)
     if not kept:
-        return card
-    cost = forward(kept, groups, kind)
-    beside = pass_time(cost, host)
+        return pass_time(card, roof)
     tokens = np.asarray(sum(np.asarray(g.batch) * g.new for g in groups))
-    prompt = (tokens >= STREAMED_TOKENS) & (roof.kind == "estimate")
+    return turns_time(card, forward(kept, groups, kind), tokens, roof)
+
+
+def turns_time(on_card: PassCost, kept: PassCost, tokens: Numbers, roof: Roof) -> PassTime:
+    """Time of what is on the card, then of what the host keeps: done there, or sent to the card where that is faster.
+
+    ``tokens`` are those that the pass feeds; ``roof`` has a host's. Costs and tokens broadcast.
+    """
+    host = roof.host
+    assert host is not None
+    card, beside = pass_time(on_card, roof), pass_time(kept, host)
+    prompt = np.asarray(tokens >= STREAMED_TOKENS) & (roof.kind == "estimate")
     wins, sent = np.zeros_like(prompt), beside
     if np.isfinite(roof.link_bandwidth):
-        sent = pass_time(cost, replace(roof, bandwidth=min(roof.link_bandwidth, host.bandwidth)))
+        sent = pass_time(kept, replace(roof, bandwidth=min(roof.link_bandwidth, host.bandwidth)))
         if roof.kind == "estimate":
             # llama.cpp copies, then computes.
             sent = replace(sent, busy_s=np.fmax(sent.memory_s, sent.memory_s + sent.compute_s))

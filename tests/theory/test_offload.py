@@ -221,3 +221,13 @@ def test_arrays_broadcast_over_both_memories():
     prompts = np.array([1.0, 31.0, 32.0, 500.0])
     many = np.asarray(prefill(setup, roof, prompts, np.zeros(4)).seconds)
     assert list(many) == pytest.approx([float(prefill(setup, roof, float(p), 0.0).seconds) for p in prompts])
+
+
+@few
+@given(scenarios(), st.integers(0, 60), st.booleans())
+def test_the_curve_is_the_scenario_at_every_number_of_layers(s, layers, linked):
+    host = {"bandwidth_gbs": 70, "peak_tflops": 1.5, "capacity_gb": 64}
+    s = s.change(gpu_layers=layers, host=host, link_gbs=20 if linked else None)
+    curve, found = layers_curve(s), evaluate(s)
+    assert curve.speed(layers) == pytest.approx(found.ceiling.device_tokens_per_s, rel=1e-9)
+    assert curve.speed(layers, "typical") == pytest.approx(found.typical.device_tokens_per_s, rel=1e-9)
