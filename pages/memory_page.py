@@ -23,7 +23,7 @@ parts.answer(words.answer(evaluation))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(evaluation, longest_context(setup, scenario.batch))])
 beside.table()
 
-what_ifs, context, paging = pictures.pictures(evaluation, pins.results(evaluate))
+what_ifs, context, paging, *others = pictures.pictures(evaluation, pins.results(evaluate))
 chart(what_ifs)
 fields.slider_view("context", float(scenario.prompt + scenario.output), place="memory")
 left, right = side_by_side()
@@ -31,6 +31,8 @@ with left:
     chart(context)
 with right:
     chart(paging)
+for other in others:
+    chart(other)
 if rules := rule_lines(evaluation.capacity):
     st.markdown(words.engine_heading(evaluation))
     st.markdown("\n".join(f"- {line}" for line in rules))

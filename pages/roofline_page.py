@@ -9,8 +9,10 @@ from pages.ui.layout import side_by_side
 from slmopt.reports.pictures import roofline as pictures
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import roofline_view
 from slmopt.words import roofline as words
+from slmopt.words.operators import PHASES
 from slmopt.words.scenario_line import scenario_line
 from slmopt.words.sources import source_lines
 
@@ -37,6 +39,16 @@ with right:
 roof, intensity = pictures.pictures(view, measured, pins.results(lambda s: roofline_view(evaluate(s))))
 chart(roof)
 chart(intensity)
+phase = st.segmented_control(
+    "Operators of",
+    list(PHASES),
+    default="decode",
+    required=True,
+    format_func=str.capitalize,
+    key="roofline_phase",
+    persist_state="session",
+)
+chart(pictures.operators(operators_view(evaluation))[phase or "decode"])
 
 parts.arithmetic(words.arithmetic(view))
 parts.data_section()

@@ -62,3 +62,10 @@ def show(wanted: Scenario) -> None:
             st.session_state.pop(name, None)
         else:
             st.session_state[name] = held
+    st.session_state["parallel"] = wanted.parallel
+    st.session_state["full_windows"] = bool(wanted.full_windows)
+    if wanted.host is None:
+        st.session_state.pop("host", None)
+    else:
+        host = wanted.host
+        st.session_state["host"] = presets.devices[host].name if isinstance(host, str) else host.name

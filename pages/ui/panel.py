@@ -8,7 +8,7 @@ from typing import get_args
 
 import streamlit as st
 
-from pages.ui import beside, fields, own, reading, state
+from pages.ui import beside, fields, own, places, reading, state
 from pages.ui.fields import number_field, value_of
 from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME
 from slmopt.specs.base import Sourced
@@ -201,7 +201,8 @@ def _speculation() -> None:
 
 
 def _engine(base: Setup) -> None:
-    st.selectbox("Engine", get_args(Engine), key="engine", bind="query-params")
+    engine = st.selectbox("Engine", get_args(Engine), key="engine", bind="query-params")
+    places.draw(engine, base)
     st.selectbox("Compute type", [AUTO, *get_args(Rate)[1:]], key="compute", bind="query-params")
     caches = [record.name for record in library().caches.values()]
     st.selectbox("Cache for values", [SAME, *caches], key="cache_v", bind="query-params")
@@ -213,4 +214,7 @@ def _engine(base: Setup) -> None:
             if st.session_state.get(key) not in units:
                 st.session_state[key] = units[0]
             st.selectbox(f"{phase.capitalize()} runs on", units, key=key, bind="query-params")
-    _numbers(ASSUMED)
+    for name in ASSUMED:
+        preset = getattr(DEFAULT, name)
+        number_field(name, None if preset is None else float(preset))
+    _reset((*ASSUMED, *places.NUMBERS))

@@ -117,6 +117,8 @@ def _phase(
             number = _number(length, unit, decides)
             name = f"{phase} {row} {side}"
             verdict = f", {side} decides" if decides and known else ""
+            if decides and bool(time.link_bound):
+                verdict = f", but the link decides: {n.seconds(float(time.link_s))}"
             notes.append(note(length, place, number + verdict, dx=14 if decides else 8, name=name, **refs))
             phone[f"annotations[{name}].text"] = number
         if known:

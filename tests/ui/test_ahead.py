@@ -86,8 +86,10 @@ def test_what_is_foreseen_is_what_the_page_then_sends(page):
     before = _figures(app)
     app.number_input(key=field).set_value(value).run()
     assert not app.exception
-    assert _figures(app) == foreseen
-    assert foreseen != before
+    after = _figures(app)
+    # Beside them, the figures of a choice on the page that is not made now.
+    assert after.items() <= foreseen.items()
+    assert after != before
 
 
 def test_pinned_scenarios_stand_beside_what_is_foreseen():
@@ -97,7 +99,7 @@ def test_pinned_scenarios_stand_beside_what_is_foreseen():
     status, body = post({**question, "field": "bandwidth_gbs", "values": [500.0]})
     assert status == 200
     app.number_input(key="bandwidth_gbs").set_value(500.0).run()
-    assert [_figures(app)] == json.loads(body)
+    assert _figures(app).items() <= json.loads(body)[0].items()
 
 
 def test_a_wrong_entry_foresees_nothing():

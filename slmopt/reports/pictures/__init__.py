@@ -26,6 +26,7 @@ from slmopt.theory.cache_growth import cache_growth
 from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.theory.first_token import hit_curve
 from slmopt.theory.interference import whole
+from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import roofline_view
 
 Pinned = Sequence[Named[Scenario]]
@@ -41,7 +42,11 @@ def _overview(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:
 
 def _roofline(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:
     others = [Named(one.name, roofline_view(one.result)) for one in _evaluated(pinned)]
-    return roofline.pictures(roofline_view(evaluate(scenario)), pinned=others)
+    evaluation = evaluate(scenario)
+    return (
+        *roofline.pictures(roofline_view(evaluation), pinned=others),
+        *roofline.operators(operators_view(evaluation)).values(),
+    )
 
 
 def _batching(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:
