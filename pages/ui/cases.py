@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from pages.ui import fields, reading, state
-from slmopt.specs.library import library
+from slmopt.specs.library import Case, library
 from slmopt.specs.scenario import Scenario
 
 _KEY = "_slmopt_case"
@@ -15,6 +17,11 @@ DEFAULT = Scenario()
 def case_picker() -> None:
     """The cases as buttons, each with the question that it answers."""
     cases = library().cases
+    with st.container(key="slm_cases"):
+        _pills(cases)
+
+
+def _pills(cases: Mapping[str, Case]) -> None:
     st.pills(
         "Try another case",
         list(cases),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import chart, panel, parts, reading, sitemap, state
+from pages.ui import chart, panel, parts, present, reading, sitemap, state
 from slmopt.advice.plan import plan
 from slmopt.theory.evaluation import evaluate
 
@@ -47,6 +47,7 @@ def main() -> None:
     chart.begin_page()
     # The default page's own address is empty.
     state.enter(page.url_path or sitemap.PAGES[0].url_path)
+    present.stage()
     if not state.panel_stands():
         # Only drawn fields take what the address says.
         _panel()

@@ -53,7 +53,7 @@ def slider(
 
 def _ahead(field: str) -> dict[str, Any] | None:
     """What the browser asks for other values with: the page, the field, and all else of the scenario."""
-    page = state.page()
+    page = state.foretold()
     if page not in ahead.PAGES or state.error():
         return None
     values = state.current().model_dump(mode="json", exclude_defaults=True, exclude={field})
