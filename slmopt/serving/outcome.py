@@ -57,9 +57,9 @@ class Outcome:
     """Times in seconds, rates per second, memory in bytes.
 
     ``ttft`` and ``e2e`` count from the arrival, so the queue is in them; ``tpot`` is a reply's mean time a token after
-    its first; ``gap`` the time between two tokens of one reply. ``slot_utilisation`` is the share of slot-steps that gave
-    a token, of those that could have: slots that are empty while somebody waits, and those that a finished sequence of a
-    static group keeps, are wasted. ``saturated``: arrivals outran the server, so waits depend on how long one looks;
+    its first; ``gap`` the time between two tokens of one reply. ``slot_utilisation`` is the share of
+    the slot-steps held by requests that gave a token: ``kept_slot_steps`` are those that replies of a static group kept
+    after their end. ``idle_slot_steps`` were empty while somebody waited, for memory or for the group to end. ``saturated``: arrivals outran the server, so waits depend on how long one looks;
     ``queue_growth_per_s`` says how fast the line grew.
     """
 
@@ -72,7 +72,8 @@ class Outcome:
     output_tokens_per_s: float
     mean_batch: float
     slot_utilisation: float
-    wasted_slot_steps: float
+    kept_slot_steps: float
+    idle_slot_steps: float
     peak_kv_bytes: float
     saturated: bool
     queue_at_last_arrival: int
@@ -96,7 +97,7 @@ def outcome(run: Run) -> Outcome:
     several = run.output > 1
     tpot = (run.end - run.first)[several] / (run.output[several] - 1)
     busy = run.step_count > 0
-    wasted = wasted_slots(run)
+    kept, idle = wasted_slots(run)
     waiting, growth = _line(run)
     return Outcome(
         run=run,
@@ -107,8 +108,9 @@ def outcome(run: Run) -> Outcome:
         makespan_s=span,
         output_tokens_per_s=tokens / span if span > 0 else float("nan"),
         mean_batch=float(run.step_count[busy].mean()) if busy.any() else float("nan"),
-        slot_utilisation=tokens / (tokens + wasted) if tokens else float("nan"),
-        wasted_slot_steps=wasted,
+        slot_utilisation=tokens / (tokens + kept) if tokens else float("nan"),
+        kept_slot_steps=kept,
+        idle_slot_steps=idle,
         peak_kv_bytes=run.peak_bytes,
         saturated=_saturated(run, waiting),
         queue_at_last_arrival=waiting,
@@ -143,22 +145,20 @@ def _resumed(run: Run) -> Array:
     return waits
 
 
-def wasted_slots(run: Run) -> float:
-    """Slot-steps that gave nothing: empty while somebody waited, or kept by what had ended."""
+def wasted_slots(run: Run) -> tuple[float, float]:
+    """Slot-steps that a static group kept after replies had ended, and those empty while somebody waited."""
     ends = run.step_end
     if not len(ends):
-        return 0.0
+        return 0.0, 0.0
     held = _counted(run.stay_admitted, ends) - _counted(run.stay_released, ends)
-    # A slot whose prompt is being fed works; one that a static group keeps after its reply does not.
-    used = run.step_count if run.policy.admission == "static" else held
+    kept = float((held - run.step_count).sum()) if run.policy.admission == "static" else 0.0
     starts = np.concatenate([[0.0], ends[:-1]])
     given_up = np.sort(run.stay_end[_unfinished(run)])
     came = np.searchsorted(run.arrival, starts, side="right") + np.searchsorted(
         given_up, starts, side="right"
     )
     somebody = came - _counted(run.stay_admitted, ends) > 0
-    could = np.where(somebody, float(run.policy.slots), held)
-    return float(np.maximum(could - used, 0.0).sum())
+    return max(0.0, kept), float(np.maximum(run.policy.slots - held, 0.0)[somebody].sum())
 
 
 def _counted(times: Array, before: Array) -> Array:

@@ -85,10 +85,6 @@ def simulate(
     _check(setup, chosen)
     total, reasons = _judge(requests)
     held = pool(setup, chosen, total[reasons == ""])
-    if not held.free > 0:
-        raise SpecError(
-            "The weights and buffers leave no memory for a cache: give a smaller format or a device with more memory."
-        )
     _refuse_too_large(reasons, total, held)
     served = np.flatnonzero(reasons == "")
     if requests.output[served].sum() > MOST_TOKENS:
@@ -128,6 +124,9 @@ def _judge(requests: Requests) -> tuple[Ints, npt.NDArray[np.str_]]:
 
 def _refuse_too_large(reasons: npt.NDArray[np.str_], total: Ints, held: Pool) -> None:
     fine = np.flatnonzero(reasons == "")
+    if not held.free > 0:
+        reasons[fine] = "larger_than_memory"
+        return
     if held.longest is not None:
         reasons[fine[total[fine] > held.longest]] = "larger_than_memory"
         if held.own[held.longest] > held.free:
