@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pytest
 
+from slmopt.serving.frontier import frontier
 from slmopt.serving.outcome import outcome
 from slmopt.serving.policy import Policy
 from slmopt.serving.simulate import simulate
 from slmopt.serving.traffic import Lengths, Traffic
 from slmopt.specs.scenario import scenario
+from slmopt.theory.evaluation import evaluate
 from tests.shared import SHARED
 
 TEXT = (SHARED / "measured" / "serving_effects.csv").read_text(encoding="utf-8")
@@ -120,3 +123,24 @@ def test_kv_exhaustion_and_queueing_show_as_measured():
     assert queueing.ttft.percentile(95) > 60
     assert queueing.tpot.percentile(50) == pytest.approx(few.tpot.percentile(50), rel=0.3)
     assert np.isfinite(queueing.e2e.worst)
+
+
+def test_the_article_s_table_through_the_frontier():
+    case = json.loads((SHARED / "seed_cases.json").read_text(encoding="utf-8"))["serving"]
+    base = scenario(
+        {
+            "model": {name: case["model"][name] for name in ("params", "layers", "kv_heads", "head_dim")},
+            "device": case["device"],
+            "weights": {"bits": 16},
+            "cache_k": {"bits": 16},
+            "prompt": 1,
+            "output": 100_000_000,
+            "context": 0,
+        }
+    )
+    for row in case["batch_table_without_cache_reads"]:
+        now = frontier(evaluate(base.change(batch=row["batch"]))).now
+        assert now.device == pytest.approx(row["tokens_per_s"], rel=1e-5)
+        assert 1e3 / now.user == pytest.approx(row["memory_ms"])
+    held = frontier(evaluate(base.change(prompt=3800, output=200, context=4000)))
+    assert held.fit == case["max_sequences_4000_tokens"]
