@@ -153,3 +153,10 @@ def _allowed(evaluation: Evaluation, reach: int) -> dict[str, int]:
                 evaluation.setup, phase.decode_roof, s.target_tpot_ms / 1e3, reach
             )
     return found
+
+
+def sustained_rate(evaluation: Evaluation, slots: int) -> float:
+    """Requests/s that a device serves for ever with ``slots`` slots, as far as memory holds them; typical estimate."""
+    fit = evaluation.capacity.max_sequences
+    batch = max(1, slots if fit is None else min(slots, fit))
+    return _place(evaluation, batch).about_device / evaluation.setup.scenario.output

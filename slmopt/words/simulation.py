@@ -102,7 +102,7 @@ def report_lines(found: Outcome, good: Goodput | None) -> list[list[str]]:
         ["output of the device", f"about {n.tokens_per_s(found.output_tokens_per_s, 2)}"],
         ["sequences a step", f"{n.figures(found.mean_batch)} of {run.policy.slots:,} slots"],
         ["slots in use", n.percent(found.slot_utilisation)],
-        ["cache at its fullest", _fullest(found)],
+        ["cache at its fullest", fullest(found)],
     ]
     if run.preempted:
         rows.append(["preempted", f"{run.preempted:,} times, and computed again"])
@@ -119,7 +119,8 @@ def report_lines(found: Outcome, good: Goodput | None) -> list[list[str]]:
     return rows
 
 
-def _fullest(found: Outcome) -> str:
+def fullest(found: Outcome) -> str:
+    """Cache bytes held at the most, of the memory for them."""
     held = n.bytes_(found.peak_kv_bytes)
     size = found.run.pool.size
     return held if size == float("inf") else f"{held} of {n.bytes_(size)}"

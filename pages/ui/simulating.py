@@ -1,0 +1,298 @@
+"""The Simulate page's own fields, and its runs: kept by what was asked, shown with a bar, stopped by the next entry."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+import streamlit as st
+
+from slmopt.figures.placing import stop_below
+from slmopt.serving.frontier import sustained_rate
+from slmopt.serving.outcome import Outcome, outcome
+from slmopt.serving.policy import ADMISSIONS, Policy, policy
+from slmopt.serving.replicas import Replicas, replicas
+from slmopt.serving.simulate import Progress, simulate
+from slmopt.serving.trace import read_trace
+from slmopt.serving.traffic import ARRIVAL_KINDS, LENGTH_KINDS, Requests, Traffic, traffic
+from slmopt.specs.base import SpecError
+from slmopt.specs.scenario import Scenario
+from slmopt.specs.setup import resolve
+from slmopt.theory.evaluation import Evaluation
+from slmopt.words import numbers, simulation, simulation_page
+from slmopt.words.measured_rows import marked
+from slmopt.words.scenario_line import escape
+
+Made = TypeVar("Made")
+
+NOTHING: Final = "nothing"
+SLOTS: Final = 16
+REQUESTS: Final = 200
+LOAD: Final = 0.8
+MOST_REQUESTS: Final = 100_000
+MOST_RUNS: Final = 16
+MOST_TRACE_MB: Final = 64
+_TRACE = "_slmopt_trace"
+_WRONG = "_slmopt_trace_wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the fields say: the requests' kind (or a trace), the policies to run, the seed."""
+
+    traffic: Traffic
+    policies: tuple[Policy, ...]
+    seed: int
+    trace: tuple[str, Requests] | None
+
+
+def ask(evaluation: Evaluation) -> Asked:
+    """Draw the fields; raises :class:`~slmopt.specs.base.SpecError` where they contradict each other."""
+    fit = evaluation.capacity.max_sequences
+    slots = max(1, min(SLOTS, fit or SLOTS))
+    left, middle, right, last = st.columns(4)
+    with left:
+        admission = st.selectbox(
+            "Policy", ADMISSIONS, key="sim_policy", bind="query-params", format_func=_plain
+        )
+    with middle:
+        against = st.selectbox(
+            "Beside it",
+            [ADMISSIONS[1], NOTHING, ADMISSIONS[0], ADMISSIONS[2]],
+            key="sim_beside",
+            bind="query-params",
+            format_func=_plain,
+        )
+    held = _number("Slots", "sim_slots", slots, most=4096)
+    with right:
+        wanted = held()
+    slots = int(wanted or slots)
+    usual = stop_below(max(1e-6, LOAD * sustained_rate(evaluation, slots)))
+    with last:
+        rate = _number("Requests/s", "sim_rate", usual, whole=False, most=1e6)()
+    more = _more(evaluation)
+    seed = int(more.pop("seed"))
+    trace = st.session_state.get(_TRACE)
+    s = evaluation.setup.scenario
+    made = traffic(
+        {
+            "rate": usual if rate is None else rate,
+            "requests": int(more["requests"]),
+            "kind": more["arrivals"],
+            "prompt": {"kind": more["prompt_kind"], "mean": s.prompt},
+            "output": {"kind": more["output_kind"], "mean": s.output},
+        }
+    )
+    budget = int(more["budget"] or max(512, slots + 256))
+    kinds = [admission] if against in (NOTHING, admission) else [admission, against]
+    policies = tuple(
+        policy({"admission": kind, "memory": s.allocation, "slots": slots, "token_budget": budget})
+        if kind == "chunked"
+        else policy({"admission": kind, "memory": s.allocation, "slots": slots})
+        for kind in kinds
+    )
+    return Asked(made, policies, seed, trace)
+
+
+def _plain(name: str) -> str:
+    return simulation.ADMISSION.get(name, name.capitalize())
+
+
+def _number(
+    label: str, key: str, usual: float, *, whole: bool = True, most: float, least: float | None = None
+) -> Callable[[], float | None]:
+    low = (1 if whole else 1e-6) if least is None else least
+    kind: Any = int if whole else float
+
+    def draw() -> float | None:
+        held: float | None = st.number_input(
+            label,
+            min_value=kind(low),
+            max_value=kind(most),
+            value=None,
+            placeholder=numbers.trimmed(numbers.figures(usual, 6)),
+            step=1 if whole else None,
+            format="%d" if whole else "%.6g",
+            key=key,
+            bind="query-params",
+        )
+        return held
+
+    return draw
+
+
+def _more(evaluation: Evaluation) -> dict[str, Any]:
+    """The closed group: lengths, arrivals, budget, seed, a trace."""
+    with st.expander(_state(), key="slm_sim_more"):
+        first, second, third = st.columns(3)
+        with first:
+            requests = _number("Requests", "sim_requests", REQUESTS, most=MOST_REQUESTS)()
+            outputs = st.selectbox(
+                "Replies",
+                [LENGTH_KINDS[3], *LENGTH_KINDS[:3]],
+                key="sim_output",
+                bind="query-params",
+                help="How reply lengths spread around the scenario's output.",
+            )
+        with second:
+            arrivals = st.selectbox("Arrivals", ARRIVAL_KINDS, key="sim_arrivals", bind="query-params")
+            prompts = st.selectbox("Prompts", LENGTH_KINDS, key="sim_prompt", bind="query-params")
+        with third:
+            seed = _number("Seed", "sim_seed", 0, most=2**31 - 1, least=0)()
+            budget = _number("Tokens a pass, chunked", "sim_budget", 512, most=1_000_000, least=2)()
+        _trace_field()
+        st.markdown(
+            ":small[Memory is given out as the panel's cache allocation says; a cached prefix and drafting too.]"
+        )
+    del evaluation
+    return {
+        "requests": requests or REQUESTS,
+        "output_kind": outputs,
+        "arrivals": arrivals,
+        "prompt_kind": prompts,
+        "seed": seed or 0,
+        "budget": budget,
+    }
+
+
+def _state() -> str:
+    trace = st.session_state.get(_TRACE)
+    if trace is not None:
+        return f"Traffic · {len(trace[1]):,} requests of a trace"
+    count = st.session_state.get("sim_requests") or REQUESTS
+    return f"Traffic · {int(count):,} requests, {st.session_state.get('sim_arrivals') or ARRIVAL_KINDS[0]}"
+
+
+def _trace_field() -> None:
+    """The field for a trace; what it says stays in the session until it is removed."""
+    turn = st.session_state.setdefault("_slmopt_trace_turn", 0)
+    key = f"sim_trace_{turn}"
+    st.file_uploader(
+        "Or a trace: CSV of arrival_s, prompt_tokens, output_tokens",
+        key=key,
+        max_upload_size=MOST_TRACE_MB,
+        on_change=_take_trace,
+        args=(key,),
+    )
+    wrong = st.session_state.get(_WRONG)
+    if wrong:
+        st.markdown(f"✕ {marked(wrong, 300)}")
+    if st.session_state.get(_TRACE) is not None:
+        st.button("Remove the trace", on_click=_forget_trace)
+
+
+def _take_trace(key: str) -> None:
+    file = st.session_state.get(key)
+    st.session_state[_WRONG] = ""
+    if file is None:
+        return
+    content = file.getvalue()
+    try:
+        st.session_state[_TRACE] = (hashlib.sha256(content).hexdigest(), read_trace(content, file.name))
+    except SpecError as wrong:
+        st.session_state[_WRONG] = str(wrong)
+
+
+def _forget_trace() -> None:
+    st.session_state.pop(_TRACE, None)
+    st.session_state["_slmopt_trace_turn"] += 1
+
+
+class Runs:
+    """The last runs by what was asked; shared by all sessions, since a run says nothing about who asked."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[object, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: object, make: Callable[[], Made]) -> Made:
+        """What was made for that key before, or what ``make`` gives now."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                found: Made = self._kept[key]
+                return found
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > MOST_RUNS:
+                self._kept.popitem(last=False)
+        return made
+
+
+@st.cache_resource(show_spinner=False)
+def runs() -> Runs:
+    """The process's runs."""
+    return Runs()
+
+
+def run_all(scenario: Scenario, asked: Asked) -> list[Outcome]:
+    """Each policy on the same requests. A bar shows long runs; another entry stops them."""
+    of = asked.trace[0] if asked.trace is not None else asked.traffic
+    found = []
+    place = st.empty()
+    for chosen in asked.policies:
+        name = simulation.ADMISSION[chosen.admission]
+
+        def make(chosen: Policy = chosen, name: str = name) -> Outcome:
+            drawn = asked.trace[1] if asked.trace is not None else asked.traffic.draw(asked.seed)
+            watch = _bar(place, f"{name}: simulating {len(drawn):,} requests")
+            return outcome(simulate(scenario, drawn, chosen, seed=asked.seed, progress=watch))
+
+        found.append(runs().get((scenario, of, chosen, asked.seed), make))
+    place.empty()
+    return found
+
+
+def needed(scenario: Scenario, asked: Asked) -> Replicas:
+    """Servers that the traffic needs with the first policy, under the scenario's targets."""
+    place = st.empty()
+
+    def make() -> Replicas:
+        targets = (
+            None if ms is None else ms / 1e3 for ms in (scenario.target_ttft_ms, scenario.target_tpot_ms)
+        )
+        ttft_s, tpot_s = targets
+        watch = _bar(place, "Simulating with more and fewer devices")
+        return replicas(
+            scenario, asked.traffic, asked.policies[0], ttft_s=ttft_s, tpot_s=tpot_s, progress=watch
+        )
+
+    found = runs().get(("replicas", scenario, asked.traffic, asked.policies[0]), make)
+    place.empty()
+    return found
+
+
+def how_many(scenario: Scenario, asked: Asked) -> None:
+    """The question how many devices this traffic needs, answered when asked: it takes many runs. A trace has one rate only."""
+    if asked.trace is not None:
+        return
+    with st.container(key="slm_how_many", border=True):
+        left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
+        with left:
+            rate = _number(
+                "All traffic (requests/s)", "sim_all", 10 * asked.traffic.rate, whole=False, most=1e6
+            )()
+        with middle:
+            pressed = st.button("How many devices?", key="sim_how_many", width="stretch")
+        with right:
+            st.markdown(":small[95 % of the requests should meet both targets of the panel.]")
+        total = 10 * asked.traffic.rate if rate is None else rate
+        whole = replace(asked, traffic=asked.traffic.model_copy(update={"rate": total}))
+        if pressed:
+            found = needed(scenario, whole)
+            name = escape(resolve(scenario).device.name)
+            st.markdown(simulation_page.how_many(found, total, name))
+
+
+def _bar(place: Any, text: str) -> Progress:
+    def watch(share: float) -> bool:
+        # Drawing it raises where this session has asked for something else meanwhile, which stops the run.
+        place.progress(min(1.0, share), text=text)
+        return True
+
+    return watch
