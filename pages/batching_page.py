@@ -1,6 +1,6 @@
 """Batching: what does each further sequence bring, and what does it cost?"""
 
-from pages.ui import parts, state
+from pages.ui import economy, parts, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
@@ -55,7 +55,9 @@ with right:
         data=tables.steps(view),
     )
 
-parts.arithmetic(words.arithmetic(view))
+economy.section(scenario, evaluation)
+
+parts.arithmetic([*words.arithmetic(view), *economy.arithmetic(evaluation)])
 parts.data_section()
 parts.sources(source_lines(evaluation))
-parts.next_link("What fills the memory, and what would free it?", "memory")
+parts.next_link("What do users wait for when requests come as they please?", "simulate")

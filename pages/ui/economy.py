@@ -1,0 +1,53 @@
+"""Batching's second half: the frontier of throughput against speed, and what a token costs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.ui.chart import chart
+from pages.ui.layout import side_by_side
+from slmopt.advice.what_ifs import memory_what_ifs
+from slmopt.figures import frontier as figures
+from slmopt.figures.named import Named
+from slmopt.reports import frontier_tables as tables
+from slmopt.serving.frontier import frontier
+from slmopt.specs.scenario import Scenario
+from slmopt.theory.evaluation import Evaluation, evaluate
+from slmopt.words import frontier as words
+from slmopt.words.memory import what_if_name
+
+MOST = 4
+"""Scenarios that hues can tell apart."""
+
+
+def section(scenario: Scenario, evaluation: Evaluation) -> None:
+    """Both figures; the frontier carries the what-ifs beside the present scenario."""
+    view = frontier(evaluation)
+    others = [(name, evaluate(case)) for name, case in memory_what_ifs(scenario)[1:MOST]]
+    shown = [Named("as now" if others else "", view)]
+    shown += [Named(what_if_name(name, one), frontier(one)) for name, one in others]
+    left, right = side_by_side()
+    with left:
+        chart(
+            figures.frontier(shown),
+            title=words.title(view),
+            key="batching_frontier",
+            alt=words.alt(view),
+            data=tables.frontier(shown),
+        )
+    with right:
+        if view.priced or view.powered:
+            chart(
+                figures.cost(view),
+                title=words.cost_title(view),
+                key="batching_cost",
+                alt=words.cost_alt(view),
+                data=tables.frontier(shown[:1]),
+            )
+        else:
+            st.markdown(f"{words.cost_title(view)}.")
+
+
+def arithmetic(evaluation: Evaluation) -> list[str]:
+    """The section's formulas with this scenario's numbers."""
+    return words.arithmetic(frontier(evaluation))
