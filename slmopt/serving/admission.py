@@ -80,11 +80,12 @@ def _decode_group(server: Server, group: list[int]) -> None:
 
 @dataclass(eq=False, slots=True)
 class Feeding:
-    """A prompt on its way in: tokens of it that are cached, and all of them."""
+    """A prompt on its way in: tokens of it that are cached, all of them, and their bytes, held from the start."""
 
     stay: int
     done: int
     tokens: int
+    held: float
 
 
 def chunked(server: Server) -> None:
@@ -92,11 +93,13 @@ def chunked(server: Server) -> None:
     steps = server.steps
     feeding: list[Feeding] = []
     while not server.over():
-        while server.waiting() and (taken := server.take(_held(server, feeding))) is not None:
+        while server.waiting() and (taken := server.take(_held(feeding))) is not None:
             index, before = taken
             stay = server.enter(index, before, steps.now)
-            feeding.append(Feeding(stay, server.hit[index], server.prompt[index] + before))
-        _make_room(server, feeding)
+            tokens = server.prompt[index] + before
+            feeding.append(Feeding(stay, server.hit[index], tokens, server.held_by(stay, tokens)))
+        if feeding:
+            _make_room(server, feeding)
         if not feeding:
             _decode(server)
             continue
@@ -107,17 +110,17 @@ def chunked(server: Server) -> None:
             server.begin(one.stay)
 
 
-def _held(server: Server, feeding: list[Feeding]) -> float:
-    """Bytes of prompts that are being fed: all of a prompt's from its admission on."""
-    return sum(server.held_by(one.stay, one.tokens) for one in feeding)
+def _held(feeding: list[Feeding]) -> float:
+    """Bytes of prompts that are being fed."""
+    return sum([one.held for one in feeding])
 
 
 def _make_room(server: Server, feeding: list[Feeding]) -> None:
     """Where the next step would not fit, the youngest go back to the line: those being fed came after all others."""
-    while (server.asked or len(feeding) > 1) and feeding and not server.fits(_held(server, feeding)):
+    while (server.asked or len(feeding) > 1) and feeding and not server.fits(_held(feeding)):
         server.send_back(feeding.pop().stay)
     if feeding:
-        server.peak_outside = max(server.peak_outside, server.steps.memory + _held(server, feeding))
+        server.peak_outside = max(server.peak_outside, server.steps.memory + _held(feeding))
 
 
 def _feed(server: Server, feeding: list[Feeding]) -> list[Feeding]:
