@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.ui import fields, parts, state
+from pages.ui import held as holding
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
 from slmopt.advice.what_ifs import engine_holdings, memory_what_ifs
@@ -64,6 +65,8 @@ with right:
 if rules := rule_lines(evaluation.capacity):
     st.markdown(words.engine_heading(evaluation))
     st.markdown("\n".join(f"- {line}" for line in rules))
+
+holding.section(scenario, setup)
 
 parts.arithmetic(arithmetic.capacity_lines(evaluation))
 parts.data_section()

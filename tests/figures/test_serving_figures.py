@@ -6,17 +6,21 @@ import numpy as np
 import pytest
 
 from slmopt.figures import frontier as frontiers
+from slmopt.figures import holding, theme
 from slmopt.figures import simulation as figures
-from slmopt.figures import theme
 from slmopt.figures.named import Named
 from slmopt.serving.frontier import frontier
+from slmopt.serving.holding import moving, sessions, sharing, stranded
 from slmopt.serving.outcome import outcome
 from slmopt.serving.policy import Policy
+from slmopt.serving.pools import stall
 from slmopt.serving.series import MOST_STAYS, series, shares, timeline
 from slmopt.serving.simulate import simulate
 from slmopt.serving.traffic import Lengths, Traffic
+from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import frontier as words
+from slmopt.words import holding as held_words
 from slmopt.words import simulation_page
 from tests.figures.roof_cases import CASES
 from tests.serving.cases import ARTICLE
@@ -95,3 +99,30 @@ def test_over_time_starts_and_ends_empty_handed(runs):
     named = [Named(str(at), series(one.run)) for at, one in enumerate(runs)]
     theme.checked(figures.queue(named))
     theme.checked(figures.memory(named, runs[0].run.pool.size))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_memory_and_stall_of_every_case_are_figures_with_findings(case):
+    s = CASES[case]
+    setup = resolve(s)
+    rows = stranded(s, Lengths(kind="uniform", mean=s.prompt + s.output, spread=0.8))
+    shared, moved, talk = sharing(s), moving(setup, 32e9), sessions(setup, 10, 100, s.output, 30.0)
+    stalled = stall(setup)
+    for drawn in (
+        holding.stranded(rows),
+        holding.sharing(shared),
+        holding.moving(moved),
+        holding.sessions(talk),
+        holding.stall(stalled),
+    ):
+        theme.checked(drawn)
+    for title in (
+        held_words.stranded_title(rows, s.block_tokens),
+        held_words.sharing_title(shared),
+        held_words.moving_title(moved),
+        held_words.sessions_title(talk),
+        held_words.stall_title(stalled),
+    ):
+        assert len(title.split()) <= 15, title
+        assert "nan" not in title
+    assert held_words.sessions_words(talk).endswith("sooner.")
