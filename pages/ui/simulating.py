@@ -30,6 +30,8 @@ from slmopt.words.scenario_line import escape
 Made = TypeVar("Made")
 
 NOTHING: Final = "nothing"
+RESERVED: Final = ", reserved memory"
+KINDS: Final = (*ADMISSIONS, f"continuous{RESERVED}")
 SLOTS: Final = 16
 REQUESTS: Final = 200
 LOAD: Final = 0.8
@@ -56,17 +58,10 @@ def ask(evaluation: Evaluation) -> Asked:
     slots = max(1, min(SLOTS, fit or SLOTS))
     left, middle, right, last = st.columns(4)
     with left:
-        admission = st.selectbox(
-            "Policy", ADMISSIONS, key="sim_policy", bind="query-params", format_func=_plain
-        )
+        first = st.selectbox("Policy", KINDS, key="sim_policy", bind="query-params", format_func=_plain)
     with middle:
-        against = st.selectbox(
-            "Beside it",
-            [ADMISSIONS[1], NOTHING, ADMISSIONS[0], ADMISSIONS[2]],
-            key="sim_beside",
-            bind="query-params",
-            format_func=_plain,
-        )
+        others = [ADMISSIONS[1], NOTHING, *(kind for kind in KINDS if kind != ADMISSIONS[1])]
+        beside = st.selectbox("Beside it", others, key="sim_beside", bind="query-params", format_func=_plain)
     held = _number("Slots", "sim_slots", slots, most=4096)
     with right:
         wanted = held()
@@ -88,18 +83,25 @@ def ask(evaluation: Evaluation) -> Asked:
         }
     )
     budget = int(more["budget"] or max(512, slots + 256))
-    kinds = [admission] if against in (NOTHING, admission) else [admission, against]
-    policies = tuple(
-        policy({"admission": kind, "memory": s.allocation, "slots": slots, "token_budget": budget})
-        if kind == "chunked"
-        else policy({"admission": kind, "memory": s.allocation, "slots": slots})
-        for kind in kinds
-    )
+    kinds = [first] if beside in (NOTHING, first) else [first, beside]
+    policies = tuple(_policy(kind, s.allocation, slots, budget) for kind in kinds)
     return Asked(made, policies, seed, trace)
 
 
+def _policy(kind: str, memory: str, slots: int, budget: int) -> Policy:
+    admission = kind.removesuffix(RESERVED)
+    values: dict[str, object] = {
+        "admission": admission,
+        "memory": memory if admission == kind else "reserved",
+        "slots": slots,
+    }
+    # A budget is only held against the slots where it is used.
+    return policy({**values, "token_budget": budget} if admission == "chunked" else values)
+
+
 def _plain(name: str) -> str:
-    return simulation.ADMISSION.get(name, name.capitalize())
+    admission = name.removesuffix(RESERVED)
+    return simulation.ADMISSION.get(admission, admission.capitalize()) + name[len(admission) :]
 
 
 def _number(

@@ -122,3 +122,16 @@ def test_a_trace_is_played(monkeypatch):
 )
 def test_no_scenario_breaks_the_page(address):
     assert not open_page("simulate_page", **{"sim_requests": "40", **address}).exception
+
+
+def test_reserved_memory_beside_paged_memory():
+    app = open_page("simulate_page", **{**QUICK, "sim_slots": "40", "sim_rate": "20", "capacity_gb": "24"})
+    app.selectbox(key="sim_beside").set_value("continuous, reserved memory").run()
+    assert not app.exception
+    s = SERVER.change(capacity_gb=24.0)
+    drawn = Traffic(rate=20.0, requests=60, **LENGTHS).draw()
+    paged, reserved = (
+        outcome(simulate(s, drawn, Policy(slots=40, memory=memory))) for memory in ("paged", "reserved")
+    )
+    assert paged.mean_batch > reserved.mean_batch
+    assert answer(app) == plain(words.compared(paged, reserved))
