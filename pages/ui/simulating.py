@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -11,7 +12,6 @@ from typing import Any, Final, TypeVar
 
 import streamlit as st
 
-from slmopt.figures.placing import stop_below
 from slmopt.serving.frontier import sustained_rate
 from slmopt.serving.outcome import Outcome, outcome
 from slmopt.serving.policy import ADMISSIONS, Policy, policy
@@ -34,7 +34,7 @@ RESERVED: Final = ", reserved memory"
 KINDS: Final = (*ADMISSIONS, f"continuous{RESERVED}")
 SLOTS: Final = 16
 REQUESTS: Final = 200
-LOAD: Final = 0.8
+LOAD: Final = 0.7
 MOST_REQUESTS: Final = 100_000
 MOST_RUNS: Final = 16
 MOST_TRACE_MB: Final = 64
@@ -66,7 +66,7 @@ def ask(evaluation: Evaluation) -> Asked:
     with right:
         wanted = held()
     slots = int(wanted or slots)
-    usual = stop_below(max(1e-6, LOAD * sustained_rate(evaluation, slots)))
+    usual = _rounded_down(max(1e-6, LOAD * sustained_rate(evaluation, slots)))
     with last:
         rate = _number("Requests/s", "sim_rate", usual, whole=False, most=1e6)()
     more = _more(evaluation)
@@ -86,6 +86,12 @@ def ask(evaluation: Evaluation) -> Asked:
     kinds = [first] if beside in (NOTHING, first) else [first, beside]
     policies = tuple(_policy(kind, s.allocation, slots, budget) for kind in kinds)
     return Asked(made, policies, seed, trace)
+
+
+def _rounded_down(value: float) -> float:
+    """Two significant figures that are not above the value."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.floor(value / step) * step:.2g}")
 
 
 def _policy(kind: str, memory: str, slots: int, budget: int) -> Policy:

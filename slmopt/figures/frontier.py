@@ -16,6 +16,7 @@ from slmopt.serving.frontier import Frontier, Line, Place
 from slmopt.words import numbers as n
 
 _LEFT_ROOM = 6.0
+_APART = 1.4
 
 
 def frontier(results: Sequence[Named[Frontier]]) -> go.Figure:
@@ -55,7 +56,7 @@ def frontier(results: Sequence[Named[Frontier]]) -> go.Figure:
         )
     notes = [
         *_names(results, Scale(*y, plot_height(theme.HEIGHT_SIDE, dict(theme.MARGIN)))),
-        *_mark_words(marks),
+        *_mark_words(marks, first.largest),
     ]
     shapes: list[Spec] = []
     target = first.evaluation.setup.scenario.target_tpot_ms
@@ -84,19 +85,21 @@ def _marks(found: Frontier) -> list[tuple[str, Place, bool]]:
     return marks
 
 
-def _mark_words(marks: Sequence[tuple[str, Place, bool]]) -> list[Spec]:
+def _mark_words(marks: Sequence[tuple[str, Place, bool]], end: Place) -> list[Spec]:
     return [
         note(
             place.about_user,
             place.about_device,
             f"<b>{name}</b>" if now else name,
-            at="left",
+            at="left" if now else "right",
             up="bottom" if now else "top",
-            dx=9,
+            dx=9 if now else -9,
             dy=3 if now else -3,
             name=f"mark {name}",
         )
         for name, place, now in marks
+        # Beside the line's end its name says enough; a pointer over the mark tells the rest.
+        if now or place.about_user > _APART * end.about_user
     ]
 
 

@@ -8,12 +8,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import bar, base_layout, limit_line, line, note, points, told
-from slmopt.figures.placing import round_above, stop_above, stop_below
+from slmopt.figures.marks import Anchor, bar, base_layout, limit_line, line, note, points, told
+from slmopt.figures.placing import apart, plot_height, round_above, stop_above, stop_below
 from slmopt.figures.theme import Spec
 from slmopt.serving.holding import Moving, Sessions, Sharing, Stranded
 from slmopt.serving.pools import Stall
 from slmopt.words import numbers as n
+
+_SIDES: dict[str, Anchor] = {"left": "left", "right": "right"}
 
 
 def stranded(rows: Sequence[Stranded]) -> go.Figure:
@@ -139,10 +141,13 @@ def sessions(found: Sessions) -> go.Figure:
     scale, unit = n.time_scale(top)
     data: list[Spec] = []
     notes = []
-    for name, values, colour in (
+    height = plot_height(theme.HEIGHT_SIDE, dict(theme.MARGIN))
+    ends = [height * float(values[-1]) / top for values in (found.again_s, found.reused_s)]
+    lines = (
         ("computed again", found.again_s, theme.SCENARIOS[1]),
         ("cache kept", found.reused_s, theme.SCENARIOS[0]),
-    ):
+    )
+    for (name, values, colour), shift in zip(lines, apart(ends), strict=True):
         words = told(f"{name}, estimate", "turn %{x:,.0f}", f"about %{{y:,.3~r}} {unit}")
         data.append(line(found.turn, values / scale, "estimate", colour=colour, name=name, **words))
         notes.append(
@@ -153,7 +158,7 @@ def sessions(found: Sessions) -> go.Figure:
                 at="right",
                 up="bottom",
                 dx=-4,
-                dy=6,
+                dy=6 + shift,
                 name=name,
             )
         )
@@ -171,44 +176,34 @@ def sessions(found: Sessions) -> go.Figure:
 def stall(found: Stall) -> go.Figure:
     """Worst gap of those who decode, and the newcomer's first token, against the size of the pieces."""
     top = float(max(found.gap_s.max(), found.ttft_s.max(), found.whole.gap_s))
-    low, high = stop_below(found.step_s * 1e3 * 0.9), stop_above(top * 1e3 * 1.1)
+    low, high = stop_below(found.step_s * 1e3 * 0.6), stop_above(top * 1e3 * 1.1)
     data: list[Spec] = []
     notes: list[Spec] = []
-    middle = len(found.chunk) // 2
-    for name, values, colour, up in (
-        ("first token", found.ttft_s, theme.SCENARIOS[0], "bottom"),
-        ("worst gap", found.gap_s, theme.SCENARIOS[1], "top"),
-    ):
+    last = len(found.chunk) - 1
+    lines = (
+        ("first token", found.ttft_s, theme.SCENARIOS[0], last // 4, "left", 6),
+        ("worst gap", found.gap_s, theme.SCENARIOS[1], (2 * last) // 3, "right", -8),
+    )
+    for name, values, colour, at, side, dx in lines:
         words = told(f"{name}, estimate", "pieces of %{x:,.0f} tokens", "about %{y:,.3~r} ms")
         data.append(line(found.chunk, 1e3 * values, "estimate", colour=colour, name=name, **words))
-        notes.append(
-            note(
-                float(found.chunk[middle]),
-                1e3 * float(values[middle]),
-                f"<b>{name}</b>",
-                at="right" if up == "top" else "left",
-                up=up,  # type: ignore[arg-type]
-                dx=-6 if up == "top" else 6,
-                dy=5 if up == "bottom" else 14,
-                name=name,
-            )
-        )
+        place = float(found.chunk[at]), 1e3 * float(values[at])
+        notes.append(note(*place, f"<b>{name}</b>", at=_SIDES[side], up="bottom", dx=dx, dy=4, name=name))
     shapes = [limit_line(1e3 * found.step_s, axis="y", name="step")]
     notes.append(
         note(
-            float(found.chunk[0]),
+            float(found.chunk[-1]),
             1e3 * found.step_s,
             "a step alone, or separate pools",
-            up="bottom",
-            dx=6,
-            dy=2,
+            at="right",
+            up="top",
+            dx=-4,
+            dy=-2,
         )
     )
     if found.target_s is not None and low < 1e3 * found.target_s < high:
         shapes.append(limit_line(1e3 * found.target_s, axis="y", name="target"))
-        notes.append(
-            note(float(found.chunk[-1]), 1e3 * found.target_s, "target", at="right", up="bottom", dx=-4, dy=2)
-        )
+        notes.append(note(float(found.chunk[0]), 1e3 * found.target_s, "target", up="bottom", dx=6, dy=2))
     layout = base_layout(
         x_title="Prompt fed in pieces of (tokens)",
         y_title="Time (ms)",

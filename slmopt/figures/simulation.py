@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from slmopt.figures import theme
 from slmopt.figures.marks import base_layout, limit_line, line, note, told
 from slmopt.figures.named import Named
-from slmopt.figures.placing import round_above, stop_above, stop_below
+from slmopt.figures.placing import apart, plot_height, round_above, stop_above, stop_below
 from slmopt.figures.theme import Spec
 from slmopt.serving.outcome import Weighted
 from slmopt.serving.series import Series, Timeline, shares
@@ -147,7 +147,8 @@ def _over_time(
         shapes.append(limit_line(limit, axis="y", name="memory"))
         notes.append(note(0, limit, f"memory for it {n.figures(limit)}", up="bottom", dx=4, dy=2))
     data = []
-    ends = sorted(range(len(lines)), key=lambda at: float(lines[at][2][-1]))
+    height = plot_height(theme.HEIGHT_SIDE, dict(theme.MARGIN))
+    shifts = apart([height * float(values.max()) / top for _, _, values in lines])
     for at, (name, time, values) in enumerate(lines):
         colour = theme.ESTIMATE if len(lines) == 1 else theme.SCENARIOS[at]
         words = told(name or "estimate", f"%{{x:,.3~r}} {unit}", "%{y:,.3~r}")
@@ -161,7 +162,7 @@ def _over_time(
                     f"<b>{name}</b>",
                     at="left" if time[peak] < 0.6 * longest else "right",
                     up="bottom",
-                    dy=3 + 15 * ends.index(at) * (len(lines) > 1),
+                    dy=3 + shifts[at],
                     name=f"line {at}",
                 )
             )

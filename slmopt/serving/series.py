@@ -11,7 +11,7 @@ from slmopt.serving.outcome import Outcome, Weighted, waiting_at
 from slmopt.serving.simulate import Array, Run
 
 POINTS = 400
-MOST_STAYS = 400
+MOST_STAYS = 96
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,14 +10,21 @@ from slmopt.serving.holding import Moving, Sessions, Sharing, Stranded
 from slmopt.serving.pools import Stall
 from slmopt.words import numbers as n
 
+# A gain that reads as 1.00×.
+_NOTHING = 1.005
+
 
 def stranded_title(rows: Sequence[Stranded], block: int) -> str:
     """Finding of the blocks."""
     reserved = rows[-1]
+    if reserved.share < 0.005:
+        return "A sequence holds the same whatever its length: nothing is left empty"
     own = min(rows[:-1], key=lambda row: abs(row.block - block))
     if not np.isnan(own.fit) and reserved.fit and np.isfinite(own.fit):
         gain = n.factor(own.fit / reserved.fit)
-        return f"Reserving leaves {n.percent(reserved.share)} empty; blocks of {own.block:,} fit {gain}"
+        return (
+            f"Reserving leaves {n.percent(reserved.share)} empty; blocks of {own.block:,} fit {gain} as many"
+        )
     return (
         f"Reserving leaves {n.percent(reserved.share)} empty, blocks of {own.block:,} {n.percent(own.share)}"
     )
@@ -26,10 +33,12 @@ def stranded_title(rows: Sequence[Stranded], block: int) -> str:
 def sharing_title(found: Sharing) -> str:
     """Finding of a shared prefix."""
     gain = f"a hit brings the first token {n.factor(found.ttft_gain)} sooner"
+    if found.ttft_gain < _NOTHING:
+        gain = "a hit leaves the first token as it is"
     if not found.prefix:
         return "A prompt of one token has no prefix to share"
     more = found.fit_shared - found.fit_apart
-    if np.isnan(found.fit_apart) or not np.isfinite(more):
+    if np.isnan(found.fit_apart) or not np.isfinite(more) or more < 1:
         return f"{found.prefix:,} shared tokens: {gain}"
     return f"{found.prefix:,} shared tokens: {gain}, {n.count(more)} more fit"
 
@@ -53,10 +62,10 @@ def sessions_title(found: Sessions) -> str:
 def sessions_words(found: Sessions) -> str:
     """What the cache does while its user thinks, in a sentence."""
     busy, gain = float(found.busy[-1]), float(found.again_s[-1] / found.reused_s[-1])
-    return (
-        f"The device works for a session {n.percent(busy)} of the time, and its cache waits for the user the rest. "
-        f"Keeping it brings the last turn's first token {n.factor(gain)} sooner."
-    )
+    kept = f"Keeping it brings the last turn's first token {n.factor(gain)} sooner."
+    if gain < _NOTHING:
+        kept = "Keeping it brings the first token no sooner."
+    return f"The device works for a session {n.percent(busy)} of the time, and its cache waits for the user the rest. {kept}"
 
 
 def stall_title(found: Stall) -> str:

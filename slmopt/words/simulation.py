@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -58,25 +59,27 @@ def tiles(found: Outcome, good: Goodput) -> Tiles:
     """Label, value, note and help of the headline figures."""
     endless = found.saturated
     ttft, gap = found.ttft, found.gap
+    first_scale, first_unit = _unit(ttft.percentile(95))
+    gap_scale, gap_unit = _unit(gap.percentile(99))
     return [
         (
-            "First token, p95 (ms)",
-            n.NEVER if endless else f"≈{n.NBSP}{n.milliseconds(ttft.percentile(95), 2)}",
+            f"First token, p95 ({first_unit})",
+            n.NEVER if endless else f"≈{n.NBSP}{n.figures(ttft.percentile(95) / first_scale, 2)}",
             "the queue grows without bound"
             if endless
             else f"half within {n.seconds(ttft.percentile(50), 2)}",
             TTFT_HELP,
         ),
         (
-            "Gap between tokens, p99 (ms)",
-            f"≈{n.NBSP}{n.milliseconds(gap.percentile(99), 2)}",
+            f"Gap between tokens, p99 ({gap_unit})",
+            f"≈{n.NBSP}{n.figures(gap.percentile(99) / gap_scale, 2)}",
             f"worst {n.seconds(gap.worst, 2)}",
             GAP_HELP,
         ),
         (
-            "Slots in use",
+            "Slots at work",
             n.percent(found.slot_utilisation),
-            f"{n.figures(found.mean_batch)} sequences a step",
+            f"{n.figures(found.mean_batch)} of {found.run.policy.slots:,} busy in a step",
             SLOTS_HELP,
         ),
         (
@@ -86,6 +89,11 @@ def tiles(found: Outcome, good: Goodput) -> Tiles:
             GOOD_HELP,
         ),
     ]
+
+
+def _unit(value: float) -> tuple[float, str]:
+    """Seconds in a tile's unit, and its name; ms where there is no value."""
+    return (1e-3, "ms") if math.isnan(value) else n.time_scale(value, 2)
 
 
 def report_lines(found: Outcome, good: Goodput | None) -> list[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slmopt.serving.outcome import Outcome
+from slmopt.serving.outcome import Outcome, Weighted
 from slmopt.serving.replicas import Replicas
 from slmopt.words import numbers as n
 from slmopt.words.simulation import ADMISSION, answer, fullest, policy_line, refused
@@ -50,7 +50,8 @@ def timeline_title(found: Outcome) -> str:
     if not found.completed:
         return f"{name}: nothing was served ✕"
     if kept >= 0.005:
-        return f"{name} keeps {n.percent(kept)} of its slot time idle behind the longest reply"
+        verb = "keep" if found.run.policy.admission == "static" else "keeps"
+        return f"{name} {verb} {n.percent(kept)} of the slot time idle behind the longest reply"
     if idle >= 0.02 * (idle + float(found.run.step_count.sum())):
         return f"{name} fills {n.figures(found.mean_batch)} of {found.run.policy.slots:,} slots: memory holds no more"
     return f"{name} keeps no slot idle while it is held"
@@ -86,10 +87,10 @@ def queue_title(found: Sequence[Outcome]) -> str:
     one = found[0]
     if one.saturated:
         return f"The queue grows by about {n.figures(one.queue_growth_per_s, 2)} requests/s ✕"
-    waits = one.run.admitted - one.run.arrival
-    if not len(waits) or float((waits > 1e-9).mean()) < 0.01:
-        return "Hardly anyone waits for a slot"
-    return f"{n.percent(float((waits > 1e-9).mean()))} wait for a slot, {n.seconds(float(waits.max()), 2)} at most"
+    waits = Weighted.of(one.run.admitted - one.run.arrival)
+    if not one.completed:
+        return "No request was served"
+    return f"95{n.NBSP}% wait at most {n.seconds(waits.percentile(95), 2)} before their prompt is read"
 
 
 def memory_title(found: Sequence[Outcome]) -> str:

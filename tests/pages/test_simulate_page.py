@@ -41,7 +41,7 @@ def test_two_policies_on_the_same_requests():
     assert "Static batches keep" in drawn
     assert plain(words.timeline_title(two)).split("%")[0].strip() in plain(drawn).replace("\\302\\240", " ")
     text = said(app)
-    assert "Slots in use" in text
+    assert "Slots at work" in text
 
 
 def test_one_policy_alone_and_another_seed():
