@@ -28,7 +28,10 @@ _MOST_ROW_NUMBERS = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How fast a pass goes: bytes/s, FLOP/s (infinite where unknown, so that memory alone decides), seconds."""
+    """A roof for single passes, one at a time: bytes/s, FLOP/s (infinite where unknown, so that memory alone decides), s.
+
+    :func:`~slmopt.theory.roofline.pass_time` prices arrays of passes and takes ten times as long for a single one.
+    """
 
     bandwidth: float
     peak: float

@@ -205,8 +205,8 @@ def _saturated(run: Run, waiting: int) -> bool:
 
 
 def percentiles(values: Weighted) -> dict[str, float]:
-    """p50, p95, p99."""
-    return {f"p{percent}": values.percentile(percent) for percent in PERCENTILES}
+    """p50, p95, p99 and the mean."""
+    return {**{f"p{percent}": values.percentile(percent) for percent in PERCENTILES}, "mean": values.mean}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from slmopt.serving.costs import Costs, Draft, Rates
+from slmopt.serving.costs import Costs, Draft
+from slmopt.theory.forward import PassCost
+from slmopt.theory.roofline import pass_time
 
 Array = npt.NDArray[np.float64]
 
@@ -78,14 +80,14 @@ class Steps:
             self._shift()
             at = 0
         c = self.costs
-        rates, weights, matmul = c.decode, c.weights[active], c.matmul[active]
         if c.draft is None and steps <= _FEW:
-            self._run_few(at, steps, until, float(weights), float(matmul), rates)
+            self._run_few(at, steps, until, float(c.weights[active]), float(c.matmul[active]))
             return
         span = slice(at, at + steps)
-        memory = (self._ahead[CACHE, span] + weights) / rates.bandwidth
-        compute = self._ahead[ATTENTION, span] / rates.attention_peak + matmul / rates.peak
-        times = np.maximum(memory, compute) + rates.fixed_s
+        cost = PassCost(
+            c.weights[active], self._ahead[CACHE, span], c.matmul[active], self._ahead[ATTENTION, span]
+        )
+        times = np.asarray(pass_time(cost, c.decode_roof).seconds)
         if c.draft is not None:
             times += self._drafting(span, active, c.draft)
         times[0] += self.now
@@ -97,16 +99,11 @@ class Steps:
         self.n += taken
         self.now = float(ends[taken - 1])
 
-    def _run_few(
-        self, at: int, steps: int, until: float, weights: float, matmul: float, rates: Rates
-    ) -> None:
-        ahead, done, now = self._ahead, self._done, self.now
-        compute, bandwidth = matmul / rates.peak, rates.bandwidth
+    def _run_few(self, at: int, steps: int, until: float, weights: float, matmul: float) -> None:
+        ahead, done, now, seconds = self._ahead, self._done, self.now, self.costs.decode.seconds
         taken = 0
         while taken < steps and (now < until or not taken):
-            memory = (float(ahead[CACHE, at]) + weights) / bandwidth
-            arithmetic = float(ahead[ATTENTION, at]) / rates.attention_peak + compute
-            now += max(memory, arithmetic) + rates.fixed_s
+            now += seconds(float(ahead[CACHE, at]) + weights, matmul, float(ahead[ATTENTION, at]))
             done[at] = now
             at += 1
             taken += 1
@@ -132,12 +129,14 @@ class Steps:
 
     def _drafting(self, span: slice, active: int, draft: Draft) -> Array:
         """Seconds that the draft takes in each step of the span."""
-        rates = self.costs.decode
-        memory = (self._ahead[DRAFT_CACHE, span] + draft.weights[active]) / rates.bandwidth
-        compute = self._ahead[DRAFT_ATTENTION, span] / rates.attention_peak
-        compute = compute + draft.matmul[active] / rates.peak
-        drafted: Array = draft.tokens * draft.share * (np.maximum(memory, compute) + rates.fixed_s)
-        return drafted
+        cost = PassCost(
+            draft.weights[active],
+            self._ahead[DRAFT_CACHE, span],
+            draft.matmul[active],
+            self._ahead[DRAFT_ATTENTION, span],
+        )
+        each = np.asarray(pass_time(cost, self.costs.decode_roof).seconds)
+        return draft.tokens * draft.share * each
 
     def _shift(self) -> None:
         """Put finished steps away, and what lies ahead to the front."""

@@ -8,6 +8,7 @@ from hypothesis import given as examples
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from slmopt.serving.costs import costs
 from slmopt.serving.outcome import goodput, outcome
 from slmopt.serving.policy import Policy
 from slmopt.serving.simulate import Cancelled, simulate
@@ -15,9 +16,10 @@ from slmopt.serving.traffic import Lengths, Traffic
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
+from slmopt.theory.forward import PassCost
 from slmopt.theory.interference import chunked, whole
 from slmopt.theory.latency import latency, prefill
-from slmopt.theory.roofline import roofs
+from slmopt.theory.roofline import pass_time, roofs
 from tests.serving.cases import ARTICLE, given, tiny
 from tests.serving.oracle import simulate_slowly
 
@@ -293,3 +295,19 @@ def test_the_budget_of_a_chunk_must_leave_room():
     drafting = ARTICLE.change(draft_tokens=4, acceptance=0.7, draft_cost=0.0)
     with pytest.raises(SpecError, match="above 320"):
         simulate(drafting, given((0.0, 10, 10)), Policy(admission="chunked", slots=64, token_budget=300))
+
+
+@pytest.mark.parametrize("level", ["ceiling", "slow", "fast"])
+def test_a_single_pass_is_priced_as_arrays_of_passes_are(level):
+    """The quick way for one pass against the roofline's own, with an attention rate of its own and a fixed time."""
+    setup = resolve(ARTICLE.change(attention_tflops=20.0, fixed_ms=0.4, batch=7, model="llama-3.1-8b"))
+    table = costs(setup, Policy(slots=9, rates=level), 300)
+    rng = np.random.default_rng(1)
+    moved, matmul, attention = (
+        rng.uniform(1e6, 1e11, 50),
+        rng.uniform(1e6, 1e13, 50),
+        rng.uniform(1e6, 1e11, 50),
+    )
+    quick = [table.decode.seconds(*one) for one in zip(moved, matmul, attention, strict=True)]
+    own = pass_time(PassCost(moved, 0.0, matmul, attention), table.decode_roof).seconds
+    np.testing.assert_allclose(quick, own, rtol=1e-12)
