@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.ui import parts, simulating, state
 from pages.ui import simulated_panels as panels
+from pages.ui import simulated_runs as runs
 from pages.ui.chart import chart
 from slmopt.figures import simulation as figures
 from slmopt.reports import simulation_tables as tables
@@ -22,7 +23,7 @@ parts.scenario_line(scenario_line(scenario))
 head = st.container(gap=26)
 try:
     asked = simulating.ask(evaluation)
-    found = simulating.run_all(scenario, asked)
+    found = runs.run_all(scenario, asked)
 except SpecError as wrong:
     parts.error_box(str(wrong), "slm_sim_error")
     st.stop()
@@ -48,7 +49,7 @@ for at, one in enumerate(found):
 
 panels.waits(found, names, ttft_s, tpot_s)
 panels.over_time(found, names)
-simulating.how_many(scenario, asked)
+runs.how_many(scenario, asked)
 
 parts.arithmetic([line for one in found for line in words.arithmetic(one)])
 parts.data_section()

@@ -1,33 +1,23 @@
-"""The Simulate page's own fields, and its runs: kept by what was asked, shown with a bar, stopped by the next entry."""
+"""The Simulate page's own fields: policies, slots, rate, lengths, a trace."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final
 
 import streamlit as st
 
 from slmopt.serving.frontier import sustained_rate
-from slmopt.serving.outcome import Outcome, outcome
 from slmopt.serving.policy import ADMISSIONS, Policy, policy
-from slmopt.serving.replicas import Replicas, replicas
-from slmopt.serving.simulate import Progress, simulate
 from slmopt.serving.trace import read_trace
 from slmopt.serving.traffic import ARRIVAL_KINDS, LENGTH_KINDS, Requests, Traffic, traffic
 from slmopt.specs.base import SpecError
-from slmopt.specs.scenario import Scenario
-from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import Evaluation
-from slmopt.words import numbers, simulation, simulation_page
+from slmopt.words import numbers, simulation
 from slmopt.words.measured_rows import marked
-from slmopt.words.scenario_line import escape
-
-Made = TypeVar("Made")
 
 NOTHING: Final = "nothing"
 RESERVED: Final = ", reserved memory"
@@ -36,7 +26,6 @@ SLOTS: Final = 16
 REQUESTS: Final = 200
 LOAD: Final = 0.7
 MOST_REQUESTS: Final = 100_000
-MOST_RUNS: Final = 8
 MOST_TRACE_MB: Final = 64
 _TRACE = "_slmopt_trace"
 _WRONG = "_slmopt_trace_wrong"
@@ -62,13 +51,13 @@ def ask(evaluation: Evaluation) -> Asked:
     with middle:
         others = [ADMISSIONS[1], NOTHING, *(kind for kind in KINDS if kind != ADMISSIONS[1])]
         beside = st.selectbox("Beside it", others, key="sim_beside", bind="query-params", format_func=_plain)
-    held = _number("Slots", "sim_slots", slots, most=4096)
+    held = number_entry("Slots", "sim_slots", slots, most=4096)
     with right:
         wanted = held()
     slots = int(wanted or slots)
     usual = _rounded_down(max(1e-6, LOAD * sustained_rate(evaluation, slots)))
     with last:
-        rate = _number("Requests/s", "sim_rate", usual, whole=False, most=1e6)()
+        rate = number_entry("Requests/s", "sim_rate", usual, whole=False, most=1e6)()
     more = _more(evaluation)
     seed = int(more.pop("seed"))
     trace = st.session_state.get(_TRACE)
@@ -110,9 +99,10 @@ def _plain(name: str) -> str:
     return simulation.ADMISSION.get(admission, admission.capitalize()) + name[len(admission) :]
 
 
-def _number(
+def number_entry(
     label: str, key: str, usual: float, *, whole: bool = True, most: float, least: float | None = None
 ) -> Callable[[], float | None]:
+    """A nullable number, to be drawn where it is wanted; ``usual`` is what holds while it is empty."""
     low = (1 if whole else 1e-6) if least is None else least
     kind: Any = int if whole else float
 
@@ -138,7 +128,7 @@ def _more(evaluation: Evaluation) -> dict[str, Any]:
     with st.expander(_state(), key="slm_sim_more"):
         first, second, third = st.columns(3)
         with first:
-            requests = _number("Requests", "sim_requests", REQUESTS, most=MOST_REQUESTS)()
+            requests = number_entry("Requests", "sim_requests", REQUESTS, most=MOST_REQUESTS)()
             outputs = st.selectbox(
                 "Replies",
                 [LENGTH_KINDS[3], *LENGTH_KINDS[:3]],
@@ -150,8 +140,8 @@ def _more(evaluation: Evaluation) -> dict[str, Any]:
             arrivals = st.selectbox("Arrivals", ARRIVAL_KINDS, key="sim_arrivals", bind="query-params")
             prompts = st.selectbox("Prompts", LENGTH_KINDS, key="sim_prompt", bind="query-params")
         with third:
-            seed = _number("Seed", "sim_seed", 0, most=2**31 - 1, least=0)()
-            budget = _number("Tokens a pass, chunked", "sim_budget", 512, most=1_000_000, least=2)()
+            seed = number_entry("Seed", "sim_seed", 0, most=2**31 - 1, least=0)()
+            budget = number_entry("Tokens a pass, chunked", "sim_budget", 512, most=1_000_000, least=2)()
         _trace_field()
         st.markdown(
             ":small[Memory is given out as the panel's cache allocation says; a cached prefix and drafting too.]"
@@ -208,99 +198,3 @@ def _take_trace(key: str) -> None:
 def _forget_trace() -> None:
     st.session_state.pop(_TRACE, None)
     st.session_state["_slmopt_trace_turn"] += 1
-
-
-class Runs:
-    """The last runs by what was asked; shared by all sessions, since a run says nothing about who asked."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[object, Any] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: object, make: Callable[[], Made]) -> Made:
-        """What was made for that key before, or what ``make`` gives now."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                found: Made = self._kept[key]
-                return found
-        made = make()
-        with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > MOST_RUNS:
-                self._kept.popitem(last=False)
-        return made
-
-
-@st.cache_resource(show_spinner=False)
-def runs() -> Runs:
-    """The process's runs."""
-    return Runs()
-
-
-def run_all(scenario: Scenario, asked: Asked) -> list[Outcome]:
-    """Each policy on the same requests. A bar shows long runs; another entry stops them."""
-    of = asked.trace[0] if asked.trace is not None else asked.traffic
-    found = []
-    place = st.empty()
-    for chosen in asked.policies:
-        name = simulation.ADMISSION[chosen.admission]
-
-        def make(chosen: Policy = chosen, name: str = name) -> Outcome:
-            drawn = asked.trace[1] if asked.trace is not None else asked.traffic.draw(asked.seed)
-            watch = _bar(place, f"{name}: simulating {len(drawn):,} requests")
-            return outcome(simulate(scenario, drawn, chosen, seed=asked.seed, progress=watch))
-
-        found.append(runs().get((scenario, of, chosen, asked.seed), make))
-    place.empty()
-    return found
-
-
-def needed(scenario: Scenario, asked: Asked) -> Replicas:
-    """Servers that the traffic needs with the first policy, under the scenario's targets."""
-    place = st.empty()
-
-    def make() -> Replicas:
-        targets = (
-            None if ms is None else ms / 1e3 for ms in (scenario.target_ttft_ms, scenario.target_tpot_ms)
-        )
-        ttft_s, tpot_s = targets
-        watch = _bar(place, "Simulating with more and fewer devices")
-        return replicas(
-            scenario, asked.traffic, asked.policies[0], ttft_s=ttft_s, tpot_s=tpot_s, progress=watch
-        )
-
-    found = runs().get(("replicas", scenario, asked.traffic, asked.policies[0]), make)
-    place.empty()
-    return found
-
-
-def how_many(scenario: Scenario, asked: Asked) -> None:
-    """The question how many devices this traffic needs, answered when asked: it takes many runs. A trace has one rate only."""
-    if asked.trace is not None:
-        return
-    with st.container(key="slm_how_many", border=True):
-        left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
-        with left:
-            rate = _number(
-                "All traffic (requests/s)", "sim_all", 10 * asked.traffic.rate, whole=False, most=1e6
-            )()
-        with middle:
-            pressed = st.button("How many devices?", key="sim_how_many", width="stretch")
-        with right:
-            st.markdown(":small[95 % of the requests should meet both targets of the panel.]")
-        total = 10 * asked.traffic.rate if rate is None else rate
-        whole = replace(asked, traffic=asked.traffic.model_copy(update={"rate": total}))
-        if pressed:
-            found = needed(scenario, whole)
-            name = escape(resolve(scenario).device.name)
-            st.markdown(simulation_page.how_many(found, total, name))
-
-
-def _bar(place: Any, text: str) -> Progress:
-    def watch(share: float) -> bool:
-        # Drawing it raises where this session has asked for something else meanwhile, which stops the run.
-        place.progress(min(1.0, share), text=text)
-        return True
-
-    return watch

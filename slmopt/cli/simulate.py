@@ -12,14 +12,16 @@ from slmopt.cli import inputs
 from slmopt.cli.arguments import add_scenario_flags, scenario_from
 from slmopt.cli.output import aligned, as_json, say
 from slmopt.cli.parser import UsageError, add_json_flag
-from slmopt.serving.outcome import Outcome, goodput, outcome, percentiles
+from slmopt.serving.outcome import Goodput, Outcome, goodput, outcome, percentiles
 from slmopt.serving.policy import ADMISSIONS, SLOTS, Policy, policy
+from slmopt.serving.replicas import Replicas, replicas
 from slmopt.serving.simulate import simulate
 from slmopt.serving.trace import read_trace
-from slmopt.serving.traffic import ARRIVAL_KINDS, LENGTH_KINDS, Requests, traffic
+from slmopt.serving.traffic import ARRIVAL_KINDS, LENGTH_KINDS, Requests, Traffic, traffic
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario
 from slmopt.words import simulation as words
+from slmopt.words.simulation_page import how_many
 
 Made = TypeVar("Made")
 
@@ -81,6 +83,9 @@ def add_traffic_flags(parser: argparse.ArgumentParser) -> None:
     )
     serve.add_argument("--ttft-ms", metavar="T", type=inputs.number, help="target for the first token")
     serve.add_argument("--tpot-ms", metavar="T", type=inputs.number, help="target for each further one")
+    serve.add_argument(
+        "--replicas", action="store_true", help="how many devices --rate needs under the targets"
+    )
 
 
 def run(options: argparse.Namespace) -> list[str]:
@@ -88,15 +93,20 @@ def run(options: argparse.Namespace) -> list[str]:
     made, assumed = scenario_from(options)
     chosen = policy_from(options, made)
     seed = _seed(options)
-    requests = _requests(options, made, seed)
+    requests, drawn_from = _requests(options, made, seed)
+    needed = _replicas(options, made, chosen, drawn_from)
     found = outcome(simulate(made, requests, chosen, seed=seed, progress=progress_bar("simulating")))
     if options.batch is None:
         assumed = (*assumed, f"--batch is not given: {chosen.slots} slots are assumed")
     for warning in found.run.setup.warnings:
         say(f"warning: {warning}")
     if options.json:
-        return as_json({**outcome_json(found, options), "assumed": list(assumed)})
-    return _lines(found, options, assumed)
+        return as_json({**outcome_json(found, options), **_replicas_json(needed), "assumed": list(assumed)})
+    lines = _lines(found, options, assumed)
+    if needed is not None and drawn_from is not None:
+        name = found.run.setup.device.name
+        lines[1:1] = [how_many(needed, drawn_from.rate, name).replace("**", "")]
+    return lines
 
 
 def policy_from(options: argparse.Namespace, made: Scenario) -> Policy:
@@ -111,12 +121,47 @@ def policy_from(options: argparse.Namespace, made: Scenario) -> Policy:
     return spoken(lambda: policy({name: value for name, value in values.items() if value is not None}))
 
 
-def _requests(options: argparse.Namespace, made: Scenario, seed: int) -> Requests:
+def _replicas(
+    options: argparse.Namespace, made: Scenario, chosen: Policy, drawn_from: Traffic | None
+) -> Replicas | None:
+    if not options.replicas:
+        return None
+    if drawn_from is None:
+        raise UsageError("--replicas needs --rate and --requests: a trace has one rate only.")
+    if options.ttft_ms is None and options.tpot_ms is None:
+        raise UsageError("--replicas needs a target: give --ttft-ms, --tpot-ms or both.")
+    ttft_s, tpot_s = _targets(options)
+    shown = progress_bar("counting devices")
+    return replicas(made, drawn_from, chosen, ttft_s=ttft_s, tpot_s=tpot_s, progress=shown)
+
+
+def _replicas_json(needed: Replicas | None) -> dict[str, Any]:
+    if needed is None:
+        return {}
+    low, high = needed.span or (None, None)
+    values = {
+        "needed": needed.middle,
+        "low": low,
+        "high": high,
+        "share": needed.share,
+        "draws": len(needed.needed),
+    }
+    return {"replicas": values}
+
+
+def _targets(options: argparse.Namespace) -> tuple[float | None, float | None]:
+    """Targets in seconds."""
+    ttft_s, tpot_s = (None if ms is None else ms / 1e3 for ms in (options.ttft_ms, options.tpot_ms))
+    return ttft_s, tpot_s
+
+
+def _requests(options: argparse.Namespace, made: Scenario, seed: int) -> tuple[Requests, Traffic | None]:
+    """The requests, and the traffic that they are drawn from; None for a trace."""
     if options.trace is not None:
         if options.rate is not None or options.requests is not None:
             raise UsageError("--trace brings its own requests: leave out --rate and --requests.")
         path = Path(options.trace)
-        return read_trace(inputs.read_bytes(path, MOST_BYTES), path.name)
+        return read_trace(inputs.read_bytes(path, MOST_BYTES), path.name), None
     if options.rate is None or options.requests is None:
         raise UsageError("Give --rate (requests/s) and --requests (how many), or --trace FILE.")
     spread = {} if options.spread is None else {"spread": options.spread}
@@ -130,7 +175,7 @@ def _requests(options: argparse.Namespace, made: Scenario, seed: int) -> Request
         "output": {"kind": options.output_kind or "fixed", "mean": made.output, **spread},
     }
     drawn = spoken(lambda: traffic({name: value for name, value in values.items() if value is not None}))
-    return drawn.draw(seed)
+    return drawn.draw(seed), drawn
 
 
 def _seed(options: argparse.Namespace) -> int:
@@ -202,9 +247,8 @@ def outcome_json(found: Outcome, options: argparse.Namespace) -> dict[str, Any]:
     return values
 
 
-def _goodput(found: Outcome, options: argparse.Namespace) -> Any:
-    targets = (None if ms is None else ms / 1e3 for ms in (options.ttft_ms, options.tpot_ms))
-    return goodput(found, *targets)
+def _goodput(found: Outcome, options: argparse.Namespace) -> Goodput:
+    return goodput(found, *_targets(options))
 
 
 def _lines(found: Outcome, options: argparse.Namespace, assumed: tuple[str, ...]) -> list[str]:

@@ -123,6 +123,7 @@ def test_targets_give_goodput():
         ("--rate 1 --requests 5 --output-kind uniform --spread 3", "between 0 and 1"),
         ("--rate 1 --requests 5 --prompt 0", "--prompt = 0"),
         ("--rate 1 --requests 4000000 --output 1000", "a run takes at most"),
+        ("--rate 1 --requests 5 --replicas", "--replicas needs a target"),
         ("--trace nowhere.csv", "nowhere.csv"),
         ("--trace nowhere.csv --rate 1", "leave out --rate"),
     ],
@@ -137,3 +138,13 @@ def test_a_file_that_is_no_trace(tmp_path):
     assert "trace" in refused(*SERVER, "--trace", str(wrong)) or "wrong.csv" in refused(
         *SERVER, "--trace", str(wrong)
     )
+
+
+def test_how_many_devices():
+    flags = ("--rate", "12", "--requests", "120", "--ttft-ms", "400", "--tpot-ms", "60", "--replicas", *IDEAL)
+    found = simulated(*flags)["replicas"]
+    assert 1 <= found["low"] <= found["needed"] <= found["high"]
+    assert found["draws"] == 5
+    assert "within the targets at 12.0 requests/s" in call(*SERVER, *flags).out
+    beyond = simulated("--rate", "1", "--requests", "20", "--ttft-ms", "1", "--replicas", *IDEAL)["replicas"]
+    assert beyond["needed"] is None

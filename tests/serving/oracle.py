@@ -19,6 +19,7 @@ class Job:
     arrival: float
     prompt: int
     output: int
+    hit: int = 0
     cached: int = 0
     fed: int = 0
     stamps: list[float] = field(default_factory=list)
@@ -113,19 +114,46 @@ class Oracle:
             self.decoding.append(job)
 
 
+def simulate_groups(scenario: Scenario, requests: Requests, policy: Policy) -> list[Job]:
+    """Static groups, whose memory is never short."""
+    o = Oracle(resolve(scenario), policy)
+    jobs = _jobs(scenario, requests)
+    o.queue = list(jobs)
+    while o.queue:
+        o.now = max(o.now, o.queue[0].arrival)
+        group = [job for job in o.queue if job.arrival <= o.now][: policy.slots]
+        o.queue = o.queue[len(group) :]
+        o.now += o.seconds(
+            [Group(1.0, float(job.prompt - job.hit), float(job.hit), 1.0) for job in group], "prefill"
+        )
+        for job in group:
+            o.begin(job)
+        while o.decoding:
+            o.step()
+    return jobs
+
+
+def _jobs(scenario: Scenario, requests: Requests) -> list[Job]:
+    rows = zip(requests.arrival, requests.prompt, requests.output, strict=True)
+    return [
+        Job(i, float(a), int(p), int(n), min(scenario.prefix_hit, int(p) - 1))
+        for i, (a, p, n) in enumerate(rows)
+    ]
+
+
 def simulate_slowly(scenario: Scenario, requests: Requests, policy: Policy) -> list[Job]:
     """Continuous or chunked, paged memory."""
     o = Oracle(resolve(scenario), policy)
-    rows = zip(requests.arrival, requests.prompt, requests.output, strict=True)
-    jobs = [Job(i, float(a), int(p), int(n)) for i, (a, p, n) in enumerate(rows)]
+    jobs = _jobs(scenario, requests)
     o.queue = list(jobs)
     while o.queue or o.decoding or o.feeding:
         while o.admissible():
             job = o.queue.pop(0)
             if policy.admission == "chunked":
+                job.fed = job.hit
                 o.feeding.append(job)
                 continue
-            o.now += o.seconds([Group(1.0, float(job.to_feed), 0.0, 1.0)], "prefill")
+            o.now += o.seconds([Group(1.0, float(job.to_feed - job.hit), float(job.hit), 1.0)], "prefill")
             o.begin(job)
         o.preempt()
         if o.decoding or o.feeding:

@@ -21,7 +21,7 @@ from slmopt.theory.interference import chunked, whole
 from slmopt.theory.latency import latency, prefill
 from slmopt.theory.roofline import pass_time, roofs
 from tests.serving.cases import ARTICLE, given, tiny
-from tests.serving.oracle import simulate_slowly
+from tests.serving.oracle import simulate_groups, simulate_slowly
 
 MODELS = {
     "full": {},
@@ -60,6 +60,21 @@ def same(scenario_, requests, policy):
 def test_every_time_is_that_of_pass_by_pass(model, admission):
     policy = Policy(admission=admission, slots=6, token_budget=16)
     same(ARTICLE.change(**MODELS[model]), random_requests(3, 30, 30.0), policy)
+
+
+@pytest.mark.parametrize("admission", ["continuous", "chunked"])
+def test_a_cached_prefix_is_that_of_pass_by_pass(admission):
+    policy = Policy(admission=admission, slots=6, token_budget=16)
+    same(ARTICLE.change(prefix_hit=25, model="gemma-3-4b"), random_requests(5, 30, 30.0), policy)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_static_groups_are_those_of_pass_by_pass(model):
+    s, requests = ARTICLE.change(**MODELS[model], prefix_hit=9), random_requests(6, 40, 30.0)
+    policy = Policy(admission="static", slots=6)
+    found, slow = simulate(s, requests, policy), simulate_groups(s, requests, policy)
+    np.testing.assert_allclose(found.first, [job.stamps[0] for job in slow], rtol=1e-9)
+    np.testing.assert_allclose(found.end, [job.stamps[-1] for job in slow], rtol=1e-9)
 
 
 @pytest.mark.parametrize("admission", ["continuous", "chunked"])
