@@ -99,7 +99,7 @@ def how_many(scenario: Scenario, asked: Asked) -> None:
         with left:
             rate = number_entry(
                 "All traffic (requests/s)", "sim_all", 10 * asked.traffic.rate, whole=False, most=1e6
-            )()
+            )
         with middle:
             pressed = st.button("How many devices?", key="sim_how_many", width="stretch")
         with right:

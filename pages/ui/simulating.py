@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -51,14 +50,13 @@ def ask(evaluation: Evaluation) -> Asked:
     with middle:
         others = [ADMISSIONS[1], NOTHING, *(kind for kind in KINDS if kind != ADMISSIONS[1])]
         beside = st.selectbox("Beside it", others, key="sim_beside", bind="query-params", format_func=_plain)
-    held = number_entry("Slots", "sim_slots", slots, most=4096)
     with right:
-        wanted = held()
+        wanted = number_entry("Slots", "sim_slots", slots, most=4096)
     slots = int(wanted or slots)
     usual = _rounded_down(max(1e-6, LOAD * sustained_rate(evaluation, slots)))
     with last:
-        rate = number_entry("Requests/s", "sim_rate", usual, whole=False, most=1e6)()
-    more = _more(evaluation)
+        rate = number_entry("Requests/s", "sim_rate", usual, whole=False, most=1e6)
+    more = _more()
     seed = int(more.pop("seed"))
     trace = st.session_state.get(_TRACE)
     s = evaluation.setup.scenario
@@ -71,7 +69,8 @@ def ask(evaluation: Evaluation) -> Asked:
             "output": {"kind": more["output_kind"], "mean": s.output},
         }
     )
-    budget = int(more["budget"] or max(512, slots + 256))
+    # Room for everyone's next tokens, those drafted too, and a piece of a prompt.
+    budget = int(more["budget"] or max(512, slots * (1 + s.draft_tokens) + 256))
     kinds = [first] if beside in (NOTHING, first) else [first, beside]
     policies = tuple(_policy(kind, s.allocation, slots, budget) for kind in kinds)
     return Asked(made, policies, seed, trace)
@@ -101,34 +100,30 @@ def _plain(name: str) -> str:
 
 def number_entry(
     label: str, key: str, usual: float, *, whole: bool = True, most: float, least: float | None = None
-) -> Callable[[], float | None]:
-    """A nullable number, to be drawn where it is wanted; ``usual`` is what holds while it is empty."""
+) -> float | None:
+    """Draw a nullable number and return what it holds; ``usual`` is what counts while it is empty."""
     low = (1 if whole else 1e-6) if least is None else least
     kind: Any = int if whole else float
-
-    def draw() -> float | None:
-        held: float | None = st.number_input(
-            label,
-            min_value=kind(low),
-            max_value=kind(most),
-            value=None,
-            placeholder=numbers.trimmed(numbers.figures(usual, 6)),
-            step=1 if whole else None,
-            format="%d" if whole else "%.6g",
-            key=key,
-            bind="query-params",
-        )
-        return held
-
-    return draw
+    held: float | None = st.number_input(
+        label,
+        min_value=kind(low),
+        max_value=kind(most),
+        value=None,
+        placeholder=numbers.trimmed(numbers.figures(usual, 6)),
+        step=1 if whole else None,
+        format="%d" if whole else "%.6g",
+        key=key,
+        bind="query-params",
+    )
+    return held
 
 
-def _more(evaluation: Evaluation) -> dict[str, Any]:
+def _more() -> dict[str, Any]:
     """The closed group: lengths, arrivals, budget, seed, a trace."""
     with st.expander(_state(), key="slm_sim_more"):
         first, second, third = st.columns(3)
         with first:
-            requests = number_entry("Requests", "sim_requests", REQUESTS, most=MOST_REQUESTS)()
+            requests = number_entry("Requests", "sim_requests", REQUESTS, most=MOST_REQUESTS)
             outputs = st.selectbox(
                 "Replies",
                 [LENGTH_KINDS[3], *LENGTH_KINDS[:3]],
@@ -140,13 +135,12 @@ def _more(evaluation: Evaluation) -> dict[str, Any]:
             arrivals = st.selectbox("Arrivals", ARRIVAL_KINDS, key="sim_arrivals", bind="query-params")
             prompts = st.selectbox("Prompts", LENGTH_KINDS, key="sim_prompt", bind="query-params")
         with third:
-            seed = number_entry("Seed", "sim_seed", 0, most=2**31 - 1, least=0)()
-            budget = number_entry("Tokens a pass, chunked", "sim_budget", 512, most=1_000_000, least=2)()
+            seed = number_entry("Seed", "sim_seed", 0, most=2**31 - 1, least=0)
+            budget = number_entry("Tokens a pass, chunked", "sim_budget", 512, most=1_000_000, least=2)
         _trace_field()
         st.markdown(
             ":small[Memory is given out as the panel's cache allocation says; a cached prefix and drafting too.]"
         )
-    del evaluation
     return {
         "requests": requests or REQUESTS,
         "output_kind": outputs,

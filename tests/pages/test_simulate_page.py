@@ -135,3 +135,23 @@ def test_reserved_memory_beside_paged_memory():
     )
     assert paged.mean_batch > reserved.mean_batch
     assert answer(app) == plain(words.compared(paged, reserved))
+
+
+def test_chunks_leave_room_for_what_is_drafted():
+    app = open_page(
+        "simulate_page",
+        **{**QUICK, "sim_slots": "64", "draft_tokens": "16", "acceptance": "0.5", "draft_cost": "0.1"},
+    )
+    app.selectbox(key="sim_policy").set_value("chunked").run()
+    assert not app.exception
+    assert "it must be above" not in said(app)
+
+
+def test_a_file_that_is_no_trace_is_one_sentence_and_changes_nothing():
+    app = open_page("simulate_page", **QUICK)
+    before = answer(app)
+    app.file_uploader[0].upload("<b>x</b>.csv", b"a,b\n1,2\n", "text/csv")
+    app.run()
+    assert not app.exception
+    assert "lacks arrival_s" in said(app).replace("\\", "")
+    assert answer(app) == before
