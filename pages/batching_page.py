@@ -1,6 +1,6 @@
 """Batching: what does each further sequence bring, and what does it cost?"""
 
-from pages.ui import beside, parts, pins, state
+from pages.ui import beside, economy, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
@@ -35,7 +35,9 @@ with left:
 with right:
     chart(steps)
 
-parts.arithmetic(words.arithmetic(view))
+economy.section(evaluation, pins.results(evaluate))
+
+parts.arithmetic([*words.arithmetic(view), *economy.arithmetic(evaluation)])
 parts.data_section()
 parts.sources(source_lines(evaluation))
-parts.next_link("What fills the memory, and what would free it?", "memory")
+parts.next_link("What do users wait for when requests come as they please?", "simulate")

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.ui import beside, fields, parts, pins, state
+from pages.ui import held as holding
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
 from slmopt.reports.pictures import memory as pictures
@@ -36,6 +37,8 @@ for other in others:
 if rules := rule_lines(evaluation.capacity):
     st.markdown(words.engine_heading(evaluation))
     st.markdown("\n".join(f"- {line}" for line in rules))
+
+holding.section(scenario, setup)
 
 parts.arithmetic(arithmetic.capacity_lines(evaluation))
 parts.data_section()

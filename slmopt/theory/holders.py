@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from slmopt.specs.base import SpecError
 from slmopt.specs.formats import WeightFormat
 from slmopt.specs.model import EXPERT_ROLES, LOOKUP_ROLES, Model
 from slmopt.specs.scenario import Allocation
@@ -53,6 +54,18 @@ class Holder:
         """Buffers: those entered, and the least (the most) that the engine is known to keep for itself."""
         least, largest = self.unstated or (0.0, 0.0)
         return self.buffers + (largest if most else least)
+
+
+def only(setup: Setup, what: str) -> Holder:
+    """The one memory of a scenario without further devices or a host.
+
+    Raises SpecError, in words that begin with ``what``, where there are more.
+    """
+    if setup.scenario.devices > 1 or setup.host is not None:
+        raise SpecError(
+            f"{what} with one device and all layers on it; this scenario has more memories than one."
+        )
+    return holders(setup)[0]
 
 
 def holders(setup: Setup, allocation: Allocation | None = None) -> tuple[Holder, ...]:

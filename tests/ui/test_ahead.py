@@ -70,8 +70,12 @@ def _question(app) -> dict[str, Any]:
     return json.loads(told[0].bytes)["ahead"]
 
 
-def test_every_page_can_be_foreseen():
-    assert set(ahead.PAGES) == set(MOVES) == {page.url_path for page in sitemap.PAGES}
+# A run of many requests is too much to foresee.
+LATER = {"simulate"}
+
+
+def test_every_page_but_simulate_can_be_foreseen():
+    assert set(ahead.PAGES) == set(MOVES) == {page.url_path for page in sitemap.PAGES} - LATER
 
 
 @pytest.mark.parametrize("page", MOVES)

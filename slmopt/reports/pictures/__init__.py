@@ -12,6 +12,7 @@ from slmopt.figures.named import Named
 from slmopt.reports.picture import Picture
 from slmopt.reports.pictures import (
     batching,
+    economy,
     first_token,
     memory,
     model,
@@ -50,8 +51,9 @@ def _roofline(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:
 
 
 def _batching(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:
-    others = [Named(one.name, batching_view(one.result)) for one in _evaluated(pinned)]
-    return batching.pictures(batching_view(evaluate(scenario)), others)
+    evaluation, beside = evaluate(scenario), _evaluated(pinned)
+    others = [Named(one.name, batching_view(one.result)) for one in beside]
+    return (*batching.pictures(batching_view(evaluation), others), *economy.pictures(evaluation, beside))
 
 
 def _memory(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:
