@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import fields
+from pages.ui import restore
 from slmopt.specs.library import Case, library
-from slmopt.specs.scenario import Scenario
 
 _KEY = "_slmopt_case"
-CHOICES = ("model", "device", "weights", "cache_k")
-DEFAULT = Scenario()
 
 
 def case_picker() -> None:
@@ -34,16 +31,4 @@ def _take() -> None:
 
 def show(case: Case) -> None:
     """Set the panel to the case; what the case leaves open goes back to its preset."""
-    presets, wanted = library(), case.scenario
-    records = {
-        "model": presets.models,
-        "device": presets.devices,
-        "weights": presets.weights,
-        "cache_k": presets.caches,
-    }
-    for name in CHOICES:
-        st.session_state[name] = records[name][str(getattr(wanted, name))].name
-    for name in fields.FIELDS:
-        value = getattr(wanted, name)
-        st.session_state[name] = None if value == getattr(DEFAULT, name) else value
-    st.session_state["engine"] = wanted.engine
+    restore.take(case.scenario)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import chart, panel, parts, reading, sitemap, state
+from pages.ui import chart, handing, login, panel, parts, reading, sitemap, state
 from slmopt.advice.plan import plan
 from slmopt.theory.evaluation import evaluate
 
@@ -40,6 +40,7 @@ def navigation() -> st.Page:
 def main() -> None:
     """Draw the frame, the page and the panel: the page first, so that its figures are painted before the fields."""
     st.set_page_config(page_title="slmopt", page_icon=str(HERE / "assets" / "icon.svg"), layout="wide")
+    login.ask()
     page = navigation()
     settle()
     st.logo(str(HERE / "assets" / "logo.svg"))
@@ -73,6 +74,7 @@ def _page(page: st.Page) -> None:
     with st.container(key="slm_page", width=1100, gap=26):
         for key, sentence in state.unknown().items():
             parts.error_box(sentence, f"slm_unknown_{key}")
+        handing.arrival()
         problem = state.error()
         if not problem:
             page.run()

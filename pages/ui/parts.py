@@ -10,6 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import chart, sitemap
+from slmopt.reports.formulas import safe
+from slmopt.words.glossary import help_for
 from slmopt.words.scenario_line import escape
 
 # Numbers stay on one line with their units.
@@ -46,7 +48,7 @@ def tiles(shown: Sequence[Tile]) -> None:
 def _tile(tile: Tile) -> str:
     """A tile's HTML."""
     label, value, note = (html.escape(text) for text in (tile.label, tile.value, tile.note))
-    about = html.escape(tile.help, quote=True)
+    about = html.escape(tile.help or help_for(tile.label), quote=True)
     told = (
         f'<span class="slm-help" tabindex="0" role="note" aria-label="{about}" data-help="{about}">?</span>'
     )
@@ -79,7 +81,7 @@ def data_table(table: pd.DataFrame, file_name: str) -> None:
     st.dataframe(table, hide_index=True, key=f"table {file_name}")
     st.download_button(
         "Download CSV",
-        data=lambda: table.to_csv(index=False),
+        data=lambda: safe(table).to_csv(index=False),
         file_name=file_name,
         mime="text/csv",
         key=f"download {file_name}",
