@@ -15,12 +15,13 @@ parts.scenario_line("Method, limits, accuracy, terms")
 parts.answer(words.ANSWER)
 
 st.markdown("#### Every number in its formula")
-for one in words.FORMULAS:
-    with st.expander(one.name):
-        st.code(one.equation, language=None, wrap_lines=True)
-        st.markdown(
-            f"{one.meaning}\n\n- **Where it fails**: {one.fails}\n- **Source**: {one.source}\n- **Computed in** `{one.module}`"
-        )
+with st.container(gap="small"):
+    for one in words.FORMULAS:
+        with st.expander(f"**{one.name}** `{one.equation}`"):
+            st.markdown(
+                f"{one.meaning}\n\n- **Where it fails**: {one.fails}\n- **Source**: {one.source}\n"
+                f"- **Computed in** `{one.module}`"
+            )
 
 left, right = st.columns(2, gap="medium")
 with left:
@@ -35,9 +36,10 @@ with st.expander("What devices of each class reach"):
     st.dataframe(pd.DataFrame(words.classes(), columns=columns), hide_index=True, key="method_classes")
 
 st.markdown("#### Why another tool says something else")
-for told, numbers in differences.lines():
-    with st.expander(f"{told.title}: {numbers}"):
-        st.markdown(f"{told.why}\n\n{told.case}: **{numbers}**.")
+with st.container(gap="small"):
+    for told, numbers in differences.lines():
+        with st.expander(f"{told.title}: **{numbers}**"):
+            st.markdown(f"{told.why}\n\n{told.case}: {numbers}.")
 
 st.markdown("#### Terms")
 st.markdown("\n".join(f"- **{term.name}**: {term.meaning}" for term in TERMS))

@@ -34,4 +34,4 @@ with st.container(gap="small"):
     handing.scenario_file(scenario)
 
 parts.sources(source_lines(evaluate(scenario)))
-parts.next_link("How are these numbers found, and where do they fail?", "method")
+parts.next_link("How are these numbers found, and where do they fail?", "method", share=False)

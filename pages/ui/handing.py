@@ -48,8 +48,12 @@ def own_records(scenario: Scenario) -> list[str]:
 def link() -> str:
     """The address of the Overview with the whole scenario in it, and a mark where files stay behind."""
     root = address().rstrip("/").rpartition("/")[0]
-    asked = {name: st.query_params[name] for name in st.query_params if name != _FILES}
-    asked.setdefault("v", str(SCHEMA_VERSION))
+    others = {
+        name: st.query_params[name]
+        for name in st.query_params
+        if name not in (*Scenario.model_fields, _FILES)
+    }
+    asked = {**others, **restore.address(), "v": str(SCHEMA_VERSION)}
     if judged() is not None:
         asked[_FILES] = "1"
     return f"{root}/overview?{urlencode(asked)}"
@@ -75,6 +79,7 @@ def report_buttons(scenario: Scenario) -> None:
                 key=f"report{ending}",
                 on_click="ignore",
                 icon=":material/download:",
+                help=form.about,
                 width="stretch",
             )
 

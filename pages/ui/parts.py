@@ -96,10 +96,14 @@ def sources(lines: Sequence[str]) -> None:
         st.markdown("\n".join(f"- {line}" for line in lines))
 
 
-def next_link(label: str, page: str) -> None:
-    """The link to the next question; `page` is its address, such as "roofline"."""
-    with st.container(key=f"slm_next_{page}"):
+def next_link(label: str, page: str, *, share: bool = True) -> None:
+    """The link to the next question; `page` is its address, such as "roofline". Beside it the way to hand this over."""
+    with st.container(key=f"slm_next_{page}", horizontal=True, gap="medium"):
         st.page_link(sitemap.entry(page).file, label=f"{label} →")
+        if share:
+            st.page_link(
+                sitemap.entry("share").file, label="Share: link, report, slides", icon=":material/share:"
+            )
 
 
 def listed(head: str, lines: Sequence[str], most: int = 8) -> None:

@@ -1,4 +1,4 @@
-"""A scenario put into the panel's fields: a ready case, or what a scenario file holds."""
+"""A scenario put into the panel's fields (a ready case, or what a scenario file holds), and what a link says of them."""
 
 from __future__ import annotations
 
@@ -58,6 +58,37 @@ def take(wanted: Scenario) -> list[str]:
     return lost
 
 
+def address() -> dict[str, str]:
+    """What the panel's fields say, as an address carries it: what stands at its default is left out.
+
+    The address in the browser follows the fields a moment later, so it cannot be read back in the same run.
+    """
+    said: dict[str, str] = {}
+    usual: dict[str, object] = {name: _usual(name) for name in _CHOICES}
+    usual |= {name: getattr(DEFAULT, name) for name in _PLAIN} | {"compute": AUTO}
+    device = find("device", {**library().devices, **own.devices()}, str(_held("device", usual)))
+    usual |= dict.fromkeys(_UNITS, device.units[0].name)
+    for name in (*_CHOICES, *_PLAIN, "compute", *_UNITS):
+        if (held := _held(name, usual)) != usual[name]:
+            said[name] = str(held)
+    for name in fields.FIELDS:
+        value = fields.value_of(name)
+        if value is not None:
+            said[name] = str(int(value)) if value == int(value) else repr(value)
+    return said
+
+
+def _held(name: str, usual: Mapping[str, object]) -> object:
+    held = st.session_state.get(name)
+    return usual[name] if held is None else held
+
+
+def _usual(name: str) -> str:
+    """The name that a choice stands at before anybody chose."""
+    default = getattr(DEFAULT, name)
+    return _NONE[name] if default is None else _records(name)[default].name
+
+
 def _choose(name: str, wanted: object, lost: list[str]) -> None:
     """Put a choice at a record's name, taking records that no preset has into the session."""
     if wanted is None:
@@ -69,16 +100,13 @@ def _choose(name: str, wanted: object, lost: list[str]) -> None:
                 st.session_state[name] = add(wanted)
                 return
         lost.append(not_in_panel(name, getattr(wanted, "name", wanted)))
-        wanted = getattr(DEFAULT, name)
-        if wanted is None:
-            st.session_state[name] = _NONE[name]
-            return
+        st.session_state[name] = _usual(name)
+        return
     try:
-        st.session_state[name] = find(name, _records(name), str(wanted)).name
+        st.session_state[name] = find(name, _records(name), wanted).name
     except SpecError as error:
         lost.append(marked(error, 300))
-        fallback = getattr(DEFAULT, name)
-        st.session_state[name] = _NONE[name] if fallback is None else _records(name)[fallback].name
+        st.session_state[name] = _usual(name)
 
 
 def _records(name: str) -> Mapping[str, Sourced]:

@@ -17,20 +17,39 @@ from slmopt.specs.base import SpecError
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form: what people call it, its media type, and what makes the file's bytes."""
+    """One form: what people call it, what it is for, its media type, and what makes the file's bytes."""
 
     name: str
+    about: str
     mime: str
     write: Callable[[Report], bytes]
 
 
 FORMS: Final = {
-    ".html": Form("HTML", "text/html", lambda report: to_html_page(report).encode()),
-    ".pptx": Form(
-        "PowerPoint", "application/vnd.openxmlformats-officedocument.presentationml.presentation", to_pptx
+    ".html": Form(
+        "HTML report",
+        "One page with interactive figures: no server, no network.",
+        "text/html",
+        lambda report: to_html_page(report).encode(),
     ),
-    ".md": Form("Markdown", "text/markdown", lambda report: to_markdown(report).encode()),
-    ".zip": Form("all tables (CSV, JSON, Parquet)", "application/zip", to_data_zip),
+    ".pptx": Form(
+        "PowerPoint",
+        "One question a slide; charts can be edited.",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        to_pptx,
+    ),
+    ".md": Form(
+        "Markdown",
+        "Tables and sentences for a pull request.",
+        "text/markdown",
+        lambda report: to_markdown(report).encode(),
+    ),
+    ".zip": Form(
+        "All tables",
+        "Every table as CSV, JSON and Parquet, with the scenario.",
+        "application/zip",
+        to_data_zip,
+    ),
 }
 """By the file's ending."""
 

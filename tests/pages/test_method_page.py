@@ -10,7 +10,8 @@ from tests.pages.app import open_page, said
 def test_the_page_says_all_of_it():
     app = open_page("method_page")
     shown = said(app)
-    assert [one.value for one in app.code] == [one.equation for one in method.FORMULAS]
+    labels = [one.label for one in app.expander]
+    assert labels[: len(method.FORMULAS)] == [f"**{one.name}** `{one.equation}`" for one in method.FORMULAS]
     for text in (*method.LIMITS, *method.accuracy()):
         assert text in shown
     for told, numbers in differences.lines():

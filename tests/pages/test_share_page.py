@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import parse_qsl
 
 import pytest
 
 from pages.ui.handing import JUDGED_KEY, own_records
+from pages.ui.state import HOUSE_TARGETS
 from slmopt.specs.library import library
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.specs.scenario_file import to_file
@@ -34,6 +36,22 @@ OWN = {
     "target_tpot_ms": 40.0,
 }
 
+OPENED = {
+    "model": "qwen3-30b-a3b",
+    "device": "snapdragon-8-elite",
+    "weights": "q8_0",
+    "cache_k": "q8_0",
+    "cache_v": "f16",
+    "engine": "llama.cpp",
+    "allocation": "reserved",
+    "compute": "int8",
+    "peak_tflops": 12.3456789,
+    "prompt": 700,
+    "draft_tokens": 3,
+    "acceptance": 0.75,
+    "draft_model": "qwen3-0.6b",
+}
+
 
 def upload(app, content, name="a.json"):
     app.file_uploader(key="scenario_file").upload(name, content).run()
@@ -53,7 +71,7 @@ def test_the_link_has_the_whole_scenario():
 def test_there_is_a_button_for_every_form():
     app = open_page("share_page")
     labels = [button.proto.label for button in app.get("download_button")]
-    assert labels[:4] == ["HTML", "PowerPoint", "Markdown", "all tables (CSV, JSON, Parquet)"]
+    assert labels[:4] == ["HTML report", "PowerPoint", "Markdown", "All tables"]
     assert "Download scenario" in labels
 
 
@@ -90,6 +108,14 @@ def test_a_scenario_file_sets_the_whole_panel():
     assert answer(app) == overview.answer(evaluate(SERVER)).replace("**", "").replace("\u00a0", " ")
     assert app.number_input(key="prompt").value is None
     assert app.number_input(key="draft_tokens").value is None
+
+
+def test_the_link_follows_a_file_at_once_and_opens_the_same_scenario():
+    app = upload(open_page("share_page", batch="8", bandwidth_gbs="500"), to_file(scenario(OPENED)).encode())
+    asked = dict(parse_qsl(app.code[0].value.partition("?")[2]))
+    assert asked.keys() == {*OPENED, "v"}
+    opened = open_page("overview_page", **asked).session_state["_slmopt_valid"]
+    assert opened == scenario({**OPENED, **HOUSE_TARGETS})
 
 
 def test_own_records_come_back_and_are_named():
