@@ -7,13 +7,12 @@ import streamlit as st
 
 def ask() -> None:
     """Stop at a log-in button where log-in is set up and this visitor has not done it; else do nothing."""
-    if not _wanted() or st.user.is_logged_in:
+    if not _wanted() or st.user.get("is_logged_in", False):
         return
     st.header("Log in to see this dashboard.", anchor=False)
     st.button("Log in", on_click=st.login, key="log_in")
     st.stop()
 
 
-@st.cache_resource(show_spinner=False)
 def _wanted() -> bool:
-    return bool(st.secrets.load_if_toml_exists()) and "auth" in st.secrets
+    return st.secrets.load_if_toml_exists() and "auth" in st.secrets

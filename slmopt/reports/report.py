@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
 from slmopt._version import __version__
 from slmopt.reports.report_sections import Measured, Section, sections
 from slmopt.specs.scenario import Scenario
+from slmopt.specs.scenario import scenario as checked
 from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.words import report as words
 from slmopt.words.scenario_line import escape, scenario_line
@@ -82,15 +83,36 @@ def report(
     SpecError
         In one sentence, where the scenario names something that is not known.
     """
-    evaluation = evaluate(scenario) if evaluation is None else evaluation
+    shown = printable(scenario)
+    if evaluation is None or shown is not scenario:
+        evaluation = evaluate(shown)
     return Report(
-        scenario=scenario,
-        line=scenario_line(scenario),
+        scenario=shown,
+        line=scenario_line(shown),
         headline=tuple(words.headline(evaluation)),
-        sections=sections(scenario, measured),
+        sections=sections(shown, measured),
         assumptions=(*words.assumptions(evaluation), *map(escape, assumed)),
         sources=tuple(source_lines(evaluation)),
         version=__version__,
         date=date,
         measured=measured,
     )
+
+
+def printable(scenario: Scenario) -> Scenario:
+    """The scenario with a mark for every character of its names that no file may hold; mostly the scenario itself."""
+    values = scenario.model_dump(exclude_defaults=True)
+    cleaned = _cleaned(values)
+    return scenario if cleaned == values else checked(cleaned)
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return "".join(c if c.isprintable() or c in _KEPT else "\ufffd" for c in value)
+    if isinstance(value, Mapping):
+        return {name: _cleaned(part) for name, part in value.items()}
+    return type(value)(map(_cleaned, value)) if isinstance(value, list | tuple) else value
+
+
+# Without width or without a break: the product's own names have them.
+_KEPT: Final = ("\u00a0", "\u2060")

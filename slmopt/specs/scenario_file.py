@@ -27,12 +27,7 @@ class Restored:
 def to_file(scenario: Scenario) -> str:
     """The scenario as JSON; own models, devices and formats travel whole, presets by their id."""
     values = scenario.model_dump(mode="json", exclude_defaults=True, exclude={"version"})
-    return (
-        json.dumps(
-            {"kind": KIND, "version": SCHEMA_VERSION, "scenario": values}, ensure_ascii=False, indent=2
-        )
-        + "\n"
-    )
+    return json.dumps({"kind": KIND, "version": SCHEMA_VERSION, "scenario": values}, indent=2) + "\n"
 
 
 def from_file(content: bytes | str) -> Restored:

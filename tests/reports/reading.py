@@ -27,6 +27,7 @@ SERVER = {
     "target_ttft_ms": 500.0,
     "target_tpot_ms": 40.0,
 }
+UNPRINTABLE = "a\x00\x0b\ud800\u202eb"
 HOSTILE = '=cmd|"/c calc"!A1</script><script>alert(1)</script> **x** | [a](javascript:1) @me'
 SWEEP = ROOT / "presets" / "this_machine" / "llama-bench_moe_Q8_0.csv"
 

@@ -11,19 +11,23 @@ import zipfile
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
 from plotly.offline import get_plotlyjs
 from pptx import Presentation
 
 from slmopt.figures import theme
 from slmopt.reports.marked_text import plain
+from slmopt.reports.report import report
 from slmopt.reports.report_data import to_data_zip
 from slmopt.reports.report_files import FORMS, form_of
 from slmopt.reports.report_html import to_html_page
 from slmopt.reports.report_markdown import to_markdown
 from slmopt.reports.report_pptx import to_pptx
 from slmopt.specs.base import SpecError
+from slmopt.specs.scenario import scenario
 from slmopt.specs.scenario_file import from_file
-from tests.reports.reading import HOSTILE, Page, hostile, measured, server
+from tests.reports.reading import DATE, HOSTILE, UNPRINTABLE, Page, hostile, measured, server
+from tests.strategies import scenarios
 
 REPORTS = {"server": server, "hostile": hostile, "measured": measured}
 
@@ -175,6 +179,22 @@ def test_csv_texts_are_guarded():
 @pytest.mark.parametrize("ending", FORMS)
 def test_every_form_writes_bytes(ending):
     assert len(form_of(f"a.b{ending.upper()}").write(server())) > 1000
+
+
+def test_characters_that_no_file_may_hold_are_marked():
+    model = {"id": "m", "name": UNPRINTABLE, "params": 7e9, "source": UNPRINTABLE, "assumed": [UNPRINTABLE]}
+    device = {"id": "d", "name": UNPRINTABLE, "bandwidth_gbs": 100, "peak_tflops": 10, "note": UNPRINTABLE}
+    one = report(scenario({"model": model, "device": device}), date=DATE)
+    assert all(form.write(one) for form in FORMS.values())
+    assert "a\ufffd\ufffd\ufffd\ufffdb" in to_markdown(one)
+
+
+@given(scenarios())
+@settings(max_examples=8)
+def test_every_scenario_can_be_handed_over(made):
+    one = report(made, date=DATE)
+    for form in FORMS.values():
+        assert form.write(one)
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "report.html.exe"])
