@@ -139,7 +139,7 @@ def test_what_the_panel_cannot_hold_is_said():
     app = upload(open_page("share_page"), json.dumps({"version": 1, "scenario": values}).encode())
     shown = said(app).replace("\\", "")
     assert words.taken(4) in shown
-    for word in ("micro_batch", "warp", "no-such-model", "cache_k"):
+    for word in ("attention_tflops", "warp", "no-such-model", "cache_k"):
         assert word in shown
     assert app.session_state["_slmopt_valid"].prompt == 50
 
