@@ -85,6 +85,10 @@ def resolve(scenario: Scenario) -> Setup:
     draft = (
         None if scenario.draft_model is None else find("draft model", presets.models, scenario.draft_model)
     )
+    if scenario.draft_device is not None:
+        find("draft device", presets.devices, scenario.draft_device)
+        if draft is None:
+            raise SpecError("draft_device needs draft_model, the model that it runs.")
     if scenario.devices > 1:
         raise SpecError(f"devices = {scenario.devices}: one device is computed so far; give devices = 1")
     capacity = scenario.capacity_gb * GB if scenario.capacity_gb is not None else _sold_capacity(device)
