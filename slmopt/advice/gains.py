@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slmopt.advice.technique import Gain
 from slmopt.specs.scenario import Scenario
-from slmopt.theory.evaluation import Evaluation, evaluate
+from slmopt.theory.evaluation import Evaluation, Phases, evaluate
+from slmopt.theory.speculation import speedup
 from slmopt.theory.unknown import bracket
 
 
@@ -24,23 +26,13 @@ class Headline:
     tpot_s: float
     device_tokens_per_s: float
     sequences: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """Factors: 2.0 is twice as good, 1.0 nothing, below 1 worse; None where it cannot be said."""
-
-    ttft: float | None
-    tpot: float | None
-    throughput: float | None
-    capacity: float | None
+    held_bytes: float
 
 
 def headline(evaluation: Evaluation) -> Headline:
     """The typical estimate's figures."""
     typical = evaluation.typical
-    drafting = typical.speculation
-    faster = drafting.speedup if drafting is not None and drafting.draft_tokens else 1.0
+    faster = drafting_speedup(typical)
     step = float(typical.decode.seconds) / faster
     tpot = float(typical.latency.tpot_s)
     most = evaluation.capacity.max_sequences
@@ -49,7 +41,17 @@ def headline(evaluation: Evaluation) -> Headline:
         tpot_s=(float(typical.decode.seconds) if np.isnan(tpot) else tpot) / faster,
         device_tokens_per_s=evaluation.setup.scenario.batch / step,
         sequences=None if most is None else float(most),
+        held_bytes=evaluation.capacity.held_now,
     )
+
+
+def drafting_speedup(phases: Phases) -> float:
+    """How much faster drafting makes decode; 1 where the scenario does not draft or lacks what it needs."""
+    s = phases.setup.scenario
+    if not s.draft_tokens or s.acceptance is None:
+        return 1.0
+    found = float(speedup(phases.setup, phases.decode_roof, s.acceptance, s.draft_tokens))
+    return 1.0 if np.isnan(found) else found
 
 
 def _first_token(evaluation: Evaluation) -> tuple[float, float]:
@@ -72,6 +74,7 @@ def gain(before: Scenario, after: Scenario) -> Gain:
         tpot=_ratio(old.tpot_s, new.tpot_s),
         throughput=_ratio(new.device_tokens_per_s, old.device_tokens_per_s),
         capacity=_ratio(new.sequences, old.sequences),
+        memory=_ratio(old.held_bytes, new.held_bytes),
     )
 
 

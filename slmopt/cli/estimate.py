@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> list[str]:
     """The command's output."""
     made, assumed = scenario_from(options)
     evaluation = evaluate(made)
-    _check_finite(evaluation)
+    check_finite(evaluation)
     for warning in evaluation.setup.warnings:
         say(f"warning: {warning}")
     if options.json:
@@ -40,7 +40,8 @@ def run(options: argparse.Namespace) -> list[str]:
     return estimate_lines(evaluation, assumed)
 
 
-def _check_finite(evaluation: Evaluation) -> None:
+def check_finite(evaluation: Evaluation) -> None:
+    """Refuse inputs whose times overflow or vanish. Raises :class:`SpecError`."""
     for phase in (evaluation.ceiling, evaluation.typical):
         for step in (phase.decode, phase.prefill):
             if not (math.isfinite(float(step.seconds)) and float(step.seconds) > 0):

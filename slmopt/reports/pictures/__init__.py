@@ -55,7 +55,7 @@ PAGES: Mapping[str, Callable[[Scenario], Sequence[Picture]]] = MappingProxyType(
         "memory": lambda scenario: memory.pictures(evaluate(scenario)),
         "first-token": _first_token,
         "speculation": _speculation,
-        "plan": lambda scenario: plan.pictures(planned(scenario)),
+        "plan": lambda scenario: plan.pictures(scenario, planned(scenario)),
         "model": _model,
     }
 )
