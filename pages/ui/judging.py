@@ -33,6 +33,9 @@ from slmopt.words import measurements as words
 POINTS_KEY: Final = "_slmopt_measured_points"
 """Where the roofline looks for measured points."""
 
+ROWS_KEY: Final = "_slmopt_judged_rows"
+"""Where advice looks for the visitor's own judged rows; None where no file is loaded."""
+
 SAMPLE_DEVICE: Final = "epyc-2core"
 SAMPLE_MODEL: Final = "granite-3.1-1b-a400m"
 """The model of the sample's one file whose own words leave it open."""
@@ -92,6 +95,7 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     """
     if not files:
         st.session_state[POINTS_KEY] = ()
+        st.session_state[ROWS_KEY] = None
         return sample(scenario)
     key = tuple((label, file.digest) for label, file in files.items())
     read = _together(key, [file.read for file in files.values()])
@@ -100,6 +104,7 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     for sentence in found.misfits:
         st.markdown(f"✕ {sentence}")
     st.session_state[POINTS_KEY] = tables.points(found.rows, resolve(scenario).device.name)
+    st.session_state[ROWS_KEY] = found.rows
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -21,6 +23,12 @@ NAMES = {
     "joules_per_token": "energy",
     "price_per_million": "price",
 }
+NO_AXIS = {
+    "power_w": "No power is known for any of these devices.",
+    "held_bytes": "What is held is not known here.",
+    "joules_per_token": "No power is known for any of these devices.",
+    "price_per_million": "No price is known: presets carry none. Enter a price per hour under Hardware to rank one device.",
+}
 _LONGEST = 24
 
 
@@ -32,13 +40,14 @@ def answer(tried: int, met: pd.DataFrame) -> str:
             "one, or shorten the prompt."
         )
     devices = met["device"].nunique()
-    least = met.loc[met["power_w"].idxmin()] if met["power_w"].notna().any() else None
+    known = met[met["power_w"].notna()].sort_values("power_w")
+    least = None if known.empty else _records(known.head(1))[0]
     text = f"**{len(met):,}** of {tried:,} combinations meet the targets, on **{devices:,}** devices"
     if least is None:
         return f"{text}."
     return (
         f"{text}; least power: {escape(str(least['device_name']))} with {escape(str(least['weights']))}, "
-        f"{n.trimmed(n.figures(float(least['power_w'])))} W."
+        f"{n.trimmed(n.figures(least['power_w']))} W."
     )
 
 
@@ -55,7 +64,7 @@ def alt(rows: pd.DataFrame, front: npt.NDArray[np.bool_], against: str) -> str:
     """The chart for those who do not see it."""
     best = rows[front].sort_values(against)
     said = "; ".join(
-        f"{row.device_name}, {row.weights}: {n.seconds(float(row.tpot_s), 2)}" for row in best.itertuples()
+        f"{row['device_name']}, {row['weights']}: {n.seconds(row['tpot_s'], 2)}" for row in _records(best)
     )
     return (
         f"{title(best, against).replace('**', '')}. {len(rows):,} combinations, time per token against "
@@ -66,11 +75,15 @@ def alt(rows: pd.DataFrame, front: npt.NDArray[np.bool_], against: str) -> str:
 def hovers(rows: pd.DataFrame) -> list[str]:
     """What a pointer over each point reads."""
     return [
-        f"<b>{row.device_name}</b><br>{row.weights}{f', {row.techniques}' if row.techniques else ''}<br>"
-        f"{n.seconds(float(row.tpot_s), 2)} a token, first token {_seconds(float(row.ttft_s))}<br>"
-        f"{n.bytes_(float(row.held_bytes))} held"
-        for row in rows.itertuples()
+        f"<b>{row['device_name']}</b><br>{row['weights']}{', ' + row['techniques'] if row['techniques'] else ''}<br>"
+        f"{n.seconds(row['tpot_s'], 2)} a token, first token {_seconds(row['ttft_s'])}<br>"
+        f"{n.bytes_(row['held_bytes'])} held"
+        for row in _records(rows)
     ]
+
+
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
 
 
 def _seconds(value: float) -> str:
