@@ -8,6 +8,7 @@ import numpy as np
 
 from slmopt.advice.technique import Gain
 from slmopt.specs.scenario import Scenario
+from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import Evaluation, Phases, evaluate
 from slmopt.theory.speculation import speedup
 from slmopt.theory.unknown import bracket
@@ -62,13 +63,31 @@ def _first_token(evaluation: Evaluation) -> tuple[float, float]:
     return (float("nan"), float("nan")) if found is None else (found.fast_s, found.slow_s)
 
 
+def comparable(before: Scenario, after: Scenario) -> Scenario:
+    """``after`` with the share of the matrix rate and the fixed time that ``before`` reaches.
+
+    Reference measurements of 16-bit and of quantised weights are of other machines and engines, so these two differ
+    between them for reasons that quantising does not change: a gain would count them. What bandwidth reaches is kept
+    apart, since 16-bit weights reach more of the same chip.
+    """
+    if before.weights == after.weights and before.weight_bits == after.weight_bits:
+        return after
+    own, then = resolve(before).factors, resolve(after).factors
+    values: dict[str, object] = {}
+    if after.compute_fraction is None and own.compute != then.compute:
+        values["compute_fraction"] = own.compute[1]
+    if after.fixed_ms is None and own.fixed_s != then.fixed_s:
+        values["fixed_ms"] = own.fixed_s * 1e3
+    return after.change(**values) if values else after
+
+
 def gain(before: Scenario, after: Scenario) -> Gain:
-    """How much better ``after`` is.
+    """How much better ``after`` is, what software reaches being equal (:func:`comparable`).
 
     Under an unknown matrix rate the first token's factor is the smaller of those at both ends of the known rates: between
     them the ratio of two passes runs one way, so the true factor is no smaller.
     """
-    old, new = headline(evaluate(before)), headline(evaluate(after))
+    old, new = headline(evaluate(before)), headline(evaluate(comparable(before, after)))
     return Gain(
         ttft=_least([_ratio(a, b) for a, b in zip(old.ttft_s, new.ttft_s, strict=True)]),
         tpot=_ratio(old.tpot_s, new.tpot_s),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from slmopt.advice.gains import comparable
 from slmopt.advice.goals import Goal, goals, meets
 from slmopt.advice.measures import MeasureName, measure
 from slmopt.advice.plan import plan
@@ -68,7 +69,7 @@ def _techniques(s: Scenario, goal: Goal) -> list[Nearest]:
         technique, after = trial.technique, trial.change.after
         if after is None or technique.pile == "hardware" or technique.rung_of:
             continue
-        value = measure(evaluate(after), goal.name, "typical")
+        value = measure(evaluate(comparable(s, after)), goal.name, "typical")
         if meets(goal.name, value, goal.target):
             found.append(
                 Nearest(
@@ -89,7 +90,7 @@ def _inputs(s: Scenario, goal: Goal) -> list[Nearest]:
     setup = evaluate(s).setup
     found = []
     for variable in _INPUTS[goal.name]:
-        answer = solve(s, variable, name, goal.target / scale)
+        answer = solve(s, variable, name, goal.target / scale, tolerance=1e-3)
         old = _now(setup, variable)
         if answer.value is None or answer.any_value or not old or answer.value <= 0:
             continue

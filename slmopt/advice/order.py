@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from slmopt.advice.gains import Headline, headline
+from slmopt.advice.gains import Headline, comparable, headline
 from slmopt.advice.plan import WORTH
 from slmopt.advice.technique import Change, Technique
 from slmopt.advice.techniques import TECHNIQUES
@@ -93,20 +93,20 @@ def candidates(*, other_models: bool = False) -> tuple[Technique, ...]:
     )
 
 
-def _measured(scenario: Scenario, measure: Measure) -> float:
-    return value(headline(evaluate(scenario)), measure, scenario.output)
+def _measured(start: Scenario, scenario: Scenario, measure: Measure) -> float:
+    return value(headline(evaluate(comparable(start, scenario))), measure, scenario.output)
 
 
 @lru_cache(maxsize=128)
 def _in_articles_order(scenario: Scenario, measure: Measure) -> Stack:
     """The techniques that gain on this measure, in order; those that leave it or cost it are no part of its stack."""
-    start = now = _measured(scenario, measure)
+    start = now = _measured(scenario, scenario, measure)
     at, steps = scenario, []
     for technique in candidates():
         change = technique.apply(at)
         if change.after is None:
             continue
-        after = _measured(change.after, measure)
+        after = _measured(scenario, change.after, measure)
         factor = better(measure, now, after)
         if not (factor >= SHOWS or (now == 0 < after)):
             continue
@@ -118,13 +118,13 @@ def _in_articles_order(scenario: Scenario, measure: Measure) -> Stack:
 @lru_cache(maxsize=128)
 def _best_first(scenario: Scenario, measure: Measure) -> Stack:
     """Each time the technique that gains most on this measure, until none gains more than the noise."""
-    start = now = _measured(scenario, measure)
+    start = now = _measured(scenario, scenario, measure)
     at, steps = scenario, []
     left = list(candidates())
     while left:
         tried = [(technique, technique.apply(at)) for technique in left]
         found = [
-            Step(t, c, now, after := _measured(c.after, measure), better(measure, now, after))
+            Step(t, c, now, after := _measured(scenario, c.after, measure), better(measure, now, after))
             for t, c in tried
             if c.after is not None
         ]

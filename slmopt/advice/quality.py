@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
-from slmopt.advice.gains import headline
+from slmopt.advice.gains import comparable, headline
 from slmopt.advice.weight_techniques import RUNGS, format_of
 from slmopt.specs.formats import WeightFormat
 from slmopt.specs.library import library
@@ -107,7 +107,7 @@ def _speeds(scenario: Scenario) -> tuple[FormatRow, ...]:
     for ident, found in wanted.items():
         value: str | WeightFormat = ident if ident in library().weights else found
         tried = scenario if ident == setup.weights.id else scenario.change(weights=value, weight_bits=None)
-        e = evaluate(tried)
+        e = evaluate(comparable(scenario, tried))
         told = headline(e)
         rows.append(
             FormatRow(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
+from slmopt.advice.gains import comparable
 from slmopt.advice.goals import meets
 from slmopt.advice.measures import At, MeasureName, measure
 from slmopt.specs.base import SpecError
@@ -83,8 +84,18 @@ class Solution:
     devices: tuple[tuple[str, float], ...] = ()
 
 
-def solve(scenario: Scenario, variable: Variable, target: str, value: float, at: At = "typical") -> Solution:
-    """The value of ``variable`` that just meets ``target`` (a name of ``TARGETS``) = ``value``."""
+def solve(
+    scenario: Scenario,
+    variable: Variable,
+    target: str,
+    value: float,
+    at: At = "typical",
+    tolerance: float = 1e-12,
+) -> Solution:
+    """The value of ``variable`` that just meets ``target`` (a name of ``TARGETS``) = ``value``.
+
+    ``tolerance`` is how far from the boundary, as a share, a number that is not whole may lie.
+    """
     name, scale, _ = TARGETS[target]
     wanted = value * scale
     span = SPANS[variable]
@@ -112,7 +123,7 @@ def solve(scenario: Scenario, variable: Variable, target: str, value: float, at:
         return given(
             value=hard, reachable=True, why="every value does", reached=found(hard) / scale, any_value=True
         )
-    just = _bisect(lambda x: meets(name, found(x), wanted), easy, hard, whole=span.whole)
+    just = _bisect(lambda x: meets(name, found(x), wanted), easy, hard, tolerance, whole=span.whole)
     return given(value=just, reachable=True, why="", reached=found(just) / scale)
 
 
@@ -136,7 +147,9 @@ def devices_that_meet(scenario: Scenario, target: str, value: float, at: At = "t
     return Solution("device", None, "", (target, value), bool(met), why, at, devices=listed)
 
 
-def _bisect(good: Callable[[float], bool], easy: float, hard: float, *, whole: bool) -> float:
+def _bisect(
+    good: Callable[[float], bool], easy: float, hard: float, tolerance: float, *, whole: bool
+) -> float:
     """The value nearest to ``hard`` that is good, where ``easy`` is and ``hard`` is not."""
     if whole:
         near, far = int(easy), int(hard)
@@ -148,7 +161,7 @@ def _bisect(good: Callable[[float], bool], easy: float, hard: float, *, whole: b
     for _ in range(200):
         # Between numbers of one sign the ratio is halved, so that nine decades take no longer than one.
         middle = math.sqrt(a * b) if a > 0 and b > 0 else 0.5 * (a + b)
-        if middle in (a, b) or abs(a - b) <= 1e-12 * max(abs(a), abs(b)):
+        if middle in (a, b) or abs(a - b) <= tolerance * max(abs(a), abs(b)):
             break
         a, b = (middle, b) if good(middle) else (a, middle)
     return a
@@ -185,7 +198,7 @@ def _cannot(s: Scenario, variable: Variable, name: MeasureName, at: At) -> str:
 
 def _setter(s: Scenario, variable: Variable) -> Callable[[float], Scenario]:
     if variable == "bits":
-        return lambda x: s.change(weight_bits=x)
+        return lambda x: comparable(s, s.change(weight_bits=x))
     if variable == "acceptance":
         return lambda x: s.change(acceptance=x)
     if variable == "params":

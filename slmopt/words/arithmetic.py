@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slmopt.advice.gains import headline
+from slmopt.advice.gains import comparable, headline
 from slmopt.advice.plan import Trial
 from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.theory.interference import Interference
@@ -82,13 +82,14 @@ def plan(e: Evaluation, trials: tuple[Trial, ...]) -> list[str]:
     lines = [
         (
             "Each technique changes the scenario, and the same pass is computed again: a gain is the old estimate over the new "
-            "(for throughput and sequences the new over the old). Every technique stands alone; gains do not simply multiply."
+            "(for throughput and sequences the new over the old). Every technique stands alone; gains do not simply multiply. "
+            "Another weight format is compared at the same share of the matrix rate and the same fixed time."
         )
     ]
     for trial in trials:
         if trial.change.after is None:
             continue
-        after = headline(evaluate(trial.change.after))
+        after = headline(evaluate(comparable(e.setup.scenario, trial.change.after)))
         lines.append(
             f"**{trial.technique.name}** ({trial.change.what}): first token {n.seconds(before.ttft_s[1])} → "
             f"{n.seconds(after.ttft_s[1])}, time per token {n.seconds(before.tpot_s)} → {n.seconds(after.tpot_s)}, device "

@@ -89,7 +89,7 @@ def _last(item: Item) -> str:
 
 def _shape(item: Item) -> str:
     shape = f"{n.count(_number(item, 'prompt'))} + {n.count(_number(item, 'output'))} tokens"
-    return f"Wrong shape: short prompts hide prefill and cache growth. This scenario has {shape}: as in production?"
+    return f"Wrong shape: short prompts hide prefill and cache growth. This scenario has {shape}; take those of production."
 
 
 def _throttling(item: Item) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slmopt.advice.gains import headline
+from slmopt.advice.gains import comparable, headline
 from slmopt.advice.order import stack, value
 from slmopt.advice.plan import WORTH, in_view, leading, plan
 from slmopt.figures import theme
@@ -35,7 +35,9 @@ def test_bars_join_and_end_where_the_pass_ends(measure, order):
     assert found.start == pytest.approx(value(headline(evaluate(SERVER)), measure, 200))
     places = [found.start, *(step.after for step in found.steps)]
     assert [step.before for step in found.steps] == pytest.approx(places[:-1])
-    assert found.end == pytest.approx(value(headline(evaluate(found.scenario)), measure, 200))
+    assert found.end == pytest.approx(
+        value(headline(evaluate(comparable(SERVER, found.scenario))), measure, 200)
+    )
     product = 1.0
     for step in found.steps:
         product *= step.factor

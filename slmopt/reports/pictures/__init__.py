@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from slmopt.advice.drafting import drafting
+from slmopt.advice.drafts import checking
 from slmopt.advice.plan import plan as planned
 from slmopt.reports.picture import Picture
 from slmopt.reports.pictures import (
     batching,
+    drafts,
     first_token,
     memory,
     model,
@@ -25,6 +27,7 @@ from slmopt.theory.evaluation import evaluate
 from slmopt.theory.first_token import hit_curve
 from slmopt.theory.interference import whole
 from slmopt.theory.roofline_points import roofline_view
+from slmopt.theory.speculation import place_acceptance
 
 
 def _first_token(scenario: Scenario) -> Sequence[Picture]:
@@ -37,7 +40,11 @@ def _first_token(scenario: Scenario) -> Sequence[Picture]:
 def _speculation(scenario: Scenario) -> Sequence[Picture]:
     evaluation = evaluate(drafting(scenario).scenario)
     found = evaluation.typical.speculation
-    return () if found is None else speculation.pictures(evaluation, found)
+    if found is None:
+        return ()
+    s = evaluation.setup.scenario
+    place = float(place_acceptance(found.acceptance, s.draft_width))
+    return (*speculation.pictures(evaluation, found), *drafts.pictures(found, checking(s), place))
 
 
 def _model(scenario: Scenario) -> Sequence[Picture]:
