@@ -32,8 +32,7 @@ from slmopt.words import search as search_words
 from slmopt.words import solve as solve_words
 from slmopt.words.scenario_line import escape
 
-_SCORES = "_slmopt_scores"
-_TICKS = "_slmopt_ticks"
+_TASK, _VALID = "score_of_", "valid_of_"
 DEVICE = "device"
 
 
@@ -119,41 +118,29 @@ def solve_for(scenario: Scenario) -> None:
 
 def formats(scenario: Scenario) -> Scores:
     """Speed against the visitor's own evaluation of each format; returns the scores entered."""
-    held: dict[str, dict[str, float]] = st.session_state.setdefault(_SCORES, {"task": {}, "validity": {}})
-    scores = Scores(
-        held["task"],
-        st.session_state.get("quality_floor"),
-        held["validity"],
-        st.session_state.get("quality_validity_floor"),
-    )
-    section = st.expander(quality_words.head(scores), key="slm_quality", on_change="rerun")
+    scores = entered_scores()
+    # A label that changed would close the section under the visitor's hands.
+    section = st.expander(quality_words.HEAD, key="slm_quality", on_change="rerun")
     if not section.open:
         return scores
     rows = formats_compared(scenario, scores)
     with section:
         st.markdown(quality_words.ASK)
+        for row in rows:
+            told, score, valid = st.columns([3, 2, 2], vertical_alignment="bottom")
+            told.markdown(quality_words.row(row))
+            with score:
+                _score("Task score", f"{_TASK}{row.id}", row.name)
+            with valid:
+                _score("Valid replies (0 to 1)", f"{_VALID}{row.id}", row.name, 1.0)
         left, right = st.columns(2)
         with left:
-            floor = st.number_input(
+            st.number_input(
                 "Good enough from (task score)", value=None, key="quality_floor", persist_state="session"
             )
         with right:
-            valid = st.number_input(
-                "Valid replies from (0 to 1)",
-                0.0,
-                1.0,
-                None,
-                key="quality_validity_floor",
-                persist_state="session",
-            )
-        edited = st.data_editor(
-            tables.formats(rows),
-            hide_index=True,
-            disabled=[name for name in tables.FORMAT_COLUMNS if name not in tables.ENTERED],
-            key="quality_editor",
-        )
-        held["task"], held["validity"] = tables.entered(rows, edited)
-        scores = Scores(held["task"], floor, held["validity"], valid)
+            _score("Good enough from (valid replies)", "quality_validity_floor", "", 1.0)
+        scores = entered_scores()
         judged = formats_compared(scenario, scores)
         st.markdown(quality_words.verdict(judged, best_format(judged), scores))
         picture = quality_pictures.speed_against_quality(judged, scores)
@@ -162,16 +149,41 @@ def formats(scenario: Scenario) -> Scores:
     return scores
 
 
+def _score(label: str, key: str, of: str, most: float | None = None) -> None:
+    st.number_input(
+        f"{label}{f', {of}' if of else ''}",
+        0.0 if most is not None else None,
+        most,
+        None,
+        key=key,
+        persist_state="session",
+    )
+
+
+def entered_scores() -> Scores:
+    """What the visitor's own evaluation gave, as far as it was entered."""
+    held: dict[str, dict[str, float]] = {_TASK: {}, _VALID: {}}
+    for key, value in st.session_state.items():
+        for prefix, found in held.items():
+            if str(key).startswith(prefix) and isinstance(value, int | float):
+                found[str(key).removeprefix(prefix)] = float(value)
+    return Scores(
+        held[_TASK],
+        st.session_state.get("quality_floor"),
+        held[_VALID],
+        st.session_state.get("quality_validity_floor"),
+    )
+
+
 def checks(scenario: Scenario, observed: Observed | None, scores: Scores) -> None:
     """The checklist, filled by the scenario; ticks are the visitor's own and live as long as the session."""
-    ticks: dict[str, bool] = st.session_state.setdefault(_TICKS, {})
     items = checklist(scenario, observed, scores)
-    done = sum(item.state == "done" or ticks.get(item.id, False) for item in items)
-    section = st.expander(f"Checklist · {done} of {len(items)} done", key="slm_checklist", on_change="rerun")
+    done = sum(item.state == "done" or bool(st.session_state.get(f"check_{item.id}")) for item in items)
+    section = st.expander("Checklist", key="slm_checklist", on_change="rerun")
     if not section.open:
         return
     with section:
-        st.markdown(f":small[{checklist_words.LEGEND}]")
+        st.markdown(f":small[{done} of {len(items)} done · {checklist_words.LEGEND}]")
         for kind, head in checklist_words.HEADS.items():
             st.markdown(f"**{head}**")
             for item in items:

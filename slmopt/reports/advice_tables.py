@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -12,7 +11,6 @@ from slmopt.advice.solve import Solution
 from slmopt.specs.library import library
 
 SCORE, VALID = "your task score", "valid replies (0 to 1)"
-ENTERED = (SCORE, VALID)
 FORMAT_COLUMNS = (
     "format",
     "bits a weight",
@@ -42,16 +40,6 @@ def formats(rows: Sequence[FormatRow]) -> pd.DataFrame:
     ]
     table = pd.DataFrame(values, columns=list(FORMAT_COLUMNS))
     return table.astype({SCORE: "float64", VALID: "float64"})
-
-
-def entered(rows: Sequence[FormatRow], table: pd.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
-    """(task scores, shares of valid replies) by format id, as they stand in the edited table."""
-    found: tuple[dict[str, float], dict[str, float]] = ({}, {})
-    for column, held in zip(ENTERED, found, strict=True):
-        for row, value in zip(rows, table[column].tolist(), strict=True):
-            if value is not None and not math.isnan(value):
-                held[row.id] = float(value)
-    return found
 
 
 def devices(found: Solution) -> pd.DataFrame:

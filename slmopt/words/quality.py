@@ -6,16 +6,22 @@ from slmopt.advice.quality import FormatRow, Scores
 from slmopt.words import numbers as n
 from slmopt.words.scenario_line import escape
 
+HEAD = "Quality by format"
 ASK = (
     "Enter what your own evaluation gave for each format: the task's score, and the share of replies in the right format. "
     "Nothing is assumed, and no format is called best without it."
 )
 
 
-def head(scores: Scores) -> str:
-    """The section's title with its state."""
-    count = len(scores.task)
-    return f"Quality by format · {count} evaluated" if count else "Quality by format · not evaluated"
+def row(found: FormatRow) -> str:
+    """A format and what it gives here, as a small line."""
+    fits = "" if found.fits is not False else ", does not fit"
+    mark = {True: " ✓", False: " ✕", None: ""}[found.passes]
+    now = " (now)" if found.now else ""
+    return (
+        f"**{escape(found.name)}**{now}{mark}  \n:small[{n.bytes_(found.file_bytes)}, about "
+        f"{n.seconds(found.tpot_s, 2)} a token{fits}]"
+    )
 
 
 def verdict(rows: tuple[FormatRow, ...], best: FormatRow | None, scores: Scores) -> str:

@@ -56,9 +56,12 @@ def test_valid_replies_are_part_of_the_gate():
     assert Scores({"q4_k_m": 0.6}).passes("q4_k_m") is None
 
 
-def test_scores_come_back_from_the_table():
-    rows = formats_compared(CHAT, Scores({"q8_0": 0.5}, validity={"q8_0": 1.0}))
-    assert advice_tables.entered(rows, advice_tables.formats(rows)) == ({"q8_0": 0.5}, {"q8_0": 1.0})
+def test_the_table_holds_the_scores_beside_the_speeds():
+    table = advice_tables.formats(formats_compared(CHAT, Scores({"q8_0": 0.5}, validity={"q8_0": 1.0})))
+    row = table[table["format"] == "Q8_0"].iloc[0]
+    assert row[advice_tables.SCORE] == 0.5
+    assert row[advice_tables.VALID] == 1.0
+    assert table[advice_tables.SCORE].notna().sum() == 1
 
 
 def state(items, ident):
