@@ -193,9 +193,7 @@ def checks(scenario: Scenario, observed: Observed | None, scores: Scores) -> Non
                 if item.state == "done":
                     st.markdown(line)
                 else:
-                    ticks[item.id] = st.checkbox(
-                        line, value=ticks.get(item.id, False), key=f"check_{item.id}"
-                    )
+                    st.checkbox(line, key=f"check_{item.id}", persist_state="session")
 
 
 def find(scenario: Scenario, scores: Scores) -> None:
