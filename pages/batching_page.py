@@ -1,6 +1,6 @@
 """Batching: what does each further sequence bring, and what does it cost?"""
 
-from pages.ui import parts, state
+from pages.ui import beside, economy, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
@@ -19,6 +19,7 @@ view = batching_view(evaluation)
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(view))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(view)])
+beside.table()
 
 left, right = side_by_side()
 with left:
@@ -26,7 +27,7 @@ with left:
 with right:
     slider_view("context", scenario.change(context=None).depth, place="batching")
 
-throughput, users, steps = pictures.pictures(view)
+throughput, users, steps = pictures.pictures(view, pins.results(lambda s: batching_view(evaluate(s))))
 chart(throughput)
 left, right = side_by_side()
 with left:
@@ -34,7 +35,9 @@ with left:
 with right:
     chart(steps)
 
-parts.arithmetic(words.arithmetic(view))
+economy.section(evaluation, pins.results(evaluate))
+
+parts.arithmetic([*words.arithmetic(view), *economy.arithmetic(evaluation)])
 parts.data_section()
 parts.sources(source_lines(evaluation))
-parts.next_link("What fills the memory, and what would free it?", "memory")
+parts.next_link("What do users wait for when requests come as they please?", "simulate")

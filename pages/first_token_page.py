@@ -1,6 +1,6 @@
 """First token: what does the prompt cost, and whom does it stall?"""
 
-from pages.ui import fields, parts, state
+from pages.ui import beside, fields, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
 from slmopt.reports.pictures import first_token as pictures
@@ -25,10 +25,11 @@ if target_s is not None:
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(evaluation, compute_bound_from(setup)))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(evaluation, longest, all_cached)])
+beside.table()
 
 fields.slider_view("prompt", float(scenario.prompt), place="first_token")
 at_once = whole(setup, ceiling.decode_roof, ceiling.prefill_roof)
-prompt, hit, gaps = pictures.pictures(evaluation, hits, at_once)
+prompt, hit, gaps = pictures.pictures(evaluation, hits, at_once, pins.results(evaluate))
 chart(prompt)
 left, right = side_by_side()
 with left:

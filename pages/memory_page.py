@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from pages.ui import fields, parts, state
+from pages.ui import beside, fields, parts, pins, state
+from pages.ui import held as holding
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
 from slmopt.reports.pictures import memory as pictures
@@ -21,8 +22,9 @@ setup = evaluation.setup
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(evaluation))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(evaluation, longest_context(setup, scenario.batch))])
+beside.table()
 
-what_ifs, context, paging = pictures.pictures(evaluation)
+what_ifs, context, paging, *others = pictures.pictures(evaluation, pins.results(evaluate))
 chart(what_ifs)
 fields.slider_view("context", float(scenario.prompt + scenario.output), place="memory")
 left, right = side_by_side()
@@ -30,9 +32,13 @@ with left:
     chart(context)
 with right:
     chart(paging)
+for other in others:
+    chart(other)
 if rules := rule_lines(evaluation.capacity):
     st.markdown(words.engine_heading(evaluation))
     st.markdown("\n".join(f"- {line}" for line in rules))
+
+holding.section(scenario, setup)
 
 parts.arithmetic(arithmetic.capacity_lines(evaluation))
 parts.data_section()

@@ -18,7 +18,8 @@ model, problem = mend.mended_model(as_read)
 if model is not setup.model:
     state.not_of_the_scenario_alone()
 own_format = found is not None and found.weights is not None
-weights = found.weights if found is not None and found.weights is not None else setup.weights
+told = None if found is None else found.weights or found.named_weights
+weights = told or setup.weights
 growth = cache_growth(model, *setup.cache, float(setup.scenario.depth))
 
 parts.scenario_line(words.scenario_line(model, found, weights, setup.cache_k))
@@ -35,6 +36,7 @@ with right:
     chart(roles)
 
 parts.listed(words.assumed_head(model, found), words.assumed(model))
+parts.listed(words.format_words(found), ())
 mend.fields(as_read, problem)
 mend.use_buttons(model, found, setup.model)
 browser()

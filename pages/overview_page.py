@@ -1,6 +1,6 @@
 """Overview: what limits this model here?"""
 
-from pages.ui import parts, state
+from pages.ui import beside, parts, pins, state
 from pages.ui.cases import case_picker
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
@@ -16,8 +16,9 @@ evaluation = evaluate(scenario)
 parts.scenario_line(scenario_line(scenario))
 parts.answer(overview.answer(evaluation))
 parts.tiles([parts.Tile(*tile) for tile in overview.tiles(evaluation)])
+beside.table()
 
-main, targets, memory = pictures.pictures(evaluation)
+main, targets, memory = pictures.pictures(evaluation, pins.results(evaluate))
 chart(main)
 left, right = side_by_side()
 with left:

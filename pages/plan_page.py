@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import advice, parts, state
+from pages.ui import advice, beside, parts, state
 from pages.ui.chart import chart
 from slmopt.advice.diagnosis import diagnose
 from slmopt.advice.plan import in_view, plan
@@ -26,6 +26,7 @@ folded = [trial for trial in trials if trial not in shown]
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(trials))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(trials)])
+beside.table()
 
 st.markdown("#### What holds it back")
 st.markdown("\n".join(f"- {line}" for line in diagnosis_words.sentences(evaluation, found)))

@@ -2,15 +2,17 @@
 
 import streamlit as st
 
-from pages.ui import parts, state
+from pages.ui import beside, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
 from slmopt.reports.pictures import roofline as pictures
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import roofline_view
 from slmopt.words import roofline as words
+from slmopt.words.operators import PHASES
 from slmopt.words.scenario_line import scenario_line
 from slmopt.words.sources import source_lines
 
@@ -25,6 +27,7 @@ if measured:
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(view))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(view)])
+beside.table()
 
 preset = resolve(scenario.change(bandwidth_gbs=None, peak_tflops=None))
 left, right = side_by_side()
@@ -33,9 +36,19 @@ with left:
 with right:
     slider_view("peak_tflops", words.tflops(preset.decode.ceiling), place="roofline")
 
-roof, intensity = pictures.pictures(view, measured)
+roof, intensity = pictures.pictures(view, measured, pins.results(lambda s: roofline_view(evaluate(s))))
 chart(roof)
 chart(intensity)
+phase = st.segmented_control(
+    "Operators of",
+    list(PHASES),
+    default="decode",
+    required=True,
+    format_func=str.capitalize,
+    key="roofline_phase",
+    persist_state="session",
+)
+chart(pictures.operators(operators_view(evaluation))[phase or "decode"])
 
 parts.arithmetic(words.arithmetic(view))
 parts.data_section()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import acceptance_entry, parts, state
+from pages.ui import acceptance_entry, beside, parts, state
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
 from slmopt.advice.drafting import drafting
@@ -27,6 +27,7 @@ parts.answer(words.answer(evaluation, found))
 if drafted.assumed:
     st.markdown(words.assumed_line(drafted.assumed))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(found, evaluation.ceiling.speculation)])
+beside.table()
 
 acceptance, length, batch = pictures.pictures(evaluation, found)
 chart(acceptance)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -16,8 +16,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pages.ui import pins
 from pages.ui.chart import payload
 from pages.ui.judging import sample
+from slmopt.figures.named import Named
 from slmopt.reports import pictures
 from slmopt.reports.picture import Picture
 from slmopt.reports.pictures import measurements
@@ -30,15 +32,13 @@ _LARGEST = 1_000_000
 _MOST_VALUES = 4
 
 
-def _sample(scenario: Scenario) -> Sequence[Picture]:
+def _sample(scenario: Scenario, pinned: pictures.Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone
     found = sample(scenario)
     return measurements.pictures(found.rows, found.groups, found.said.title, found.said.alt)
 
 
 # Measurements follows from the scenario alone as long as it shows the bundled sample.
-PAGES: Mapping[str, Callable[[Scenario], Sequence[Picture]]] = MappingProxyType(
-    {**pictures.PAGES, "measurements": _sample}
-)
+PAGES: Mapping[str, pictures.OfPage] = MappingProxyType({**pictures.PAGES, "measurements": _sample})
 
 
 async def ahead(request: Request) -> Response:
@@ -55,35 +55,50 @@ async def ahead(request: Request) -> Response:
         asked = json.loads(body)
         page, field = str(asked["page"]), str(asked["field"])
         held, values = dict(asked["scenario"]), list(asked["values"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return _refused("Ask with a JSON object of page, field, scenario and values.")
+        pinned = {str(name): dict(one) for name, one in asked.get("pinned", {}).items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return _refused("Ask with a JSON object of page, field, scenario, values and pinned scenarios.")
     if page not in PAGES or field not in Scenario.model_fields:
         return _refused(f"Known are the pages {', '.join(PAGES)} and the scenario's fields.")
-    if len(values) > _MOST_VALUES:
-        return _refused(f"Ask for {_MOST_VALUES} values at once, not {len(values)}.")
-    answer = await run_in_threadpool(_answer, page, held, field, values)
+    if len(values) > _MOST_VALUES or len(pinned) > len(pins.LETTERS):
+        return _refused(f"Ask for {_MOST_VALUES} values and {len(pins.LETTERS)} pinned scenarios at most.")
+    try:
+        beside = [Named(name, _valid(one)) for name, one in pinned.items()]
+    except SpecError as wrong:
+        return _refused(f"Pinned scenario: {wrong}")
+    answer = await run_in_threadpool(_answer, page, held, field, values, beside)
     headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(gzip.compress(answer, 3), headers={**headers, "Content-Encoding": "gzip"})
     return Response(answer, headers=headers)
 
 
-def foreseen(page: str, held: Mapping[str, Any], field: str, values: Sequence[Any]) -> list[dict[str, str]]:
+def foreseen(
+    page: str, held: Mapping[str, Any], field: str, values: Sequence[Any], pinned: pictures.Pinned = ()
+) -> list[dict[str, str]]:
     """The page's figures by key, as the browser is sent them, for each value of the field beside what else is held."""
     drawn: list[dict[str, str]] = []
     for value in values:
         try:
-            asked = scenario({**held, field: value})
-            resolve(asked)
+            asked = _valid({**held, field: value})
         except SpecError:
             drawn.append({})
             continue
-        drawn.append({one.key: payload(one).decode() for one in PAGES[page](asked)})
+        drawn.append({one.key: payload(one).decode() for one in PAGES[page](asked, pinned)})
     return drawn
 
 
-def _answer(page: str, held: Mapping[str, Any], field: str, values: Sequence[Any]) -> bytes:
-    return json.dumps(foreseen(page, held, field, values), separators=(",", ":"), ensure_ascii=False).encode()
+def _valid(values: Mapping[str, Any]) -> Scenario:
+    asked = scenario(dict(values))
+    resolve(asked)
+    return asked
+
+
+def _answer(
+    page: str, held: Mapping[str, Any], field: str, values: Sequence[Any], pinned: pictures.Pinned
+) -> bytes:
+    found = foreseen(page, held, field, values, pinned)
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _refused(why: str) -> Response:

@@ -101,6 +101,27 @@ FIELDS = {
         Field("bandwidth_fraction", "Bandwidth reached (0 to 1)"),
         Field("compute_fraction", "Matrix rate reached (0 to 1)"),
         Field("fixed_ms", "Fixed time a pass (ms)"),
+        Field("devices", "Devices", True, help="How many such devices share the model."),
+        Field("link_gbs", "Link (GB/s)", help="What joins the devices, or card and host: per direction."),
+        Field("link_latency_us", "Link latency (µs)", help="Time of one message over the link."),
+        Field(
+            "gpu_layers",
+            "Layers on the card",
+            True,
+            help="llama.cpp's -ngl: the head counts as the last layer, and the last ones go to the card first.",
+        ),
+        Field(
+            "cpu_moe_layers",
+            "Experts on the host (layers)",
+            True,
+            help="llama.cpp's --n-cpu-moe: the first layers' experts stay on the host.",
+        ),
+        Field("micro_batch", "Micro-batch (tokens)", True, help="llama.cpp's --ubatch-size."),
+        Field(
+            "gpu_memory_utilization",
+            "Memory filled (0 to 1)",
+            help="--gpu-memory-utilization of vLLM, --mem-fraction-static of SGLang.",
+        ),
         Field("buffers_gb", "Buffers (GB)"),
         Field("block_tokens", "Block (tokens)", True),
     )

@@ -2,8 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -119,9 +118,6 @@ def error_box(sentence: str, key: str = "slm_error") -> None:
         st.markdown(f"✕ {sentence}")
 
 
-@contextmanager
-def dimmed(label: str = "The last valid answer:") -> Iterator[None]:
-    """The last valid answer while the present entry is wrong: labelled and pale."""
-    st.markdown(f":small[{label}]")
-    with st.container(key="slm_dimmed", gap=26):
-        yield
+def last_valid() -> None:
+    """What stands above the pale page while the present entry is wrong."""
+    st.markdown(":small[The last valid answer:]")

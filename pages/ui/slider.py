@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import ahead, chart, state
+from pages.ui import ahead, chart, pins, state
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,12 @@ def slider(
 
 def _ahead(field: str) -> dict[str, Any] | None:
     """What the browser asks for other values with: the page, the field, and all else of the scenario."""
-    page = state.page()
+    page = state.foretold()
     if page not in ahead.PAGES or state.error():
         return None
     values = state.current().model_dump(mode="json", exclude_defaults=True, exclude={field})
-    return {"page": page, "field": field, "scenario": values}
+    beside = {one.name: one.result.model_dump(mode="json", exclude_defaults=True) for one in pins.pinned()}
+    return {"page": page, "field": field, "scenario": values, **({"pinned": beside} if beside else {})}
 
 
 @cache

@@ -10,7 +10,7 @@ there are any, else in the fractions entered. Its factor is what the best tenth 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -19,13 +19,14 @@ from typing import Literal, get_args
 import numpy as np
 
 from slmopt.advice.observed import Observed
+from slmopt.specs.rates import Factors
 from slmopt.specs.scenario import Scenario
-from slmopt.specs.setup import Factors, Setup, resolve
+from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.batching import crossover
 from slmopt.theory.evaluation import Evaluation, evaluate
-from slmopt.theory.latency import decode_step
+from slmopt.theory.latency import decode_step, prefill
 from slmopt.theory.queueing import Load, under_load
-from slmopt.theory.roofline import PassTime, Roof, pass_time
+from slmopt.theory.roofline import PassTime, Roof
 from slmopt.theory.unknown import bracket
 
 Metric = Literal["ttft", "tpot", "throughput", "capacity"]
@@ -92,7 +93,7 @@ def diagnose(scenario: Scenario, observed: Observed | None = None) -> Diagnosis:
 def load_of(evaluation: Evaluation) -> Load | None:
     """Waiting at the scenario's request rate, typical estimate; None without a rate, or where prefill is unknown."""
     s = evaluation.setup.scenario
-    if s.request_rate is None or evaluation.setup.prefill.estimate is None:
+    if s.request_rate is None or np.isnan(float(evaluation.typical.prefill.compute_s)):
         return None
     most = evaluation.capacity.max_sequences
     typical = evaluation.typical
@@ -100,57 +101,82 @@ def load_of(evaluation: Evaluation) -> Load | None:
     return under_load(evaluation.setup, typical.decode_roof, typical.prefill_roof, s.request_rate, limit)
 
 
-def components(time: PassTime, roof: Roof) -> dict[Part, float]:
-    """Seconds of the deciding side's parts, and the fixed time: what adds up to the pass."""
-    attention = float(time.cost.attention_flops) / roof.attention_peak
-    sides: dict[Part, float]
-    if bool(time.compute_bound):
-        sides = {"compute": float(time.compute_s) - attention, "attention": attention}
-    else:
-        sides = {"weights": float(time.weight_s), "cache": float(time.cache_s)}
-    return {**sides, "fixed_time": float(time.fixed_s)}
+def components(time: PassTime) -> dict[Part, float]:
+    """Seconds of the deciding side's parts, of the link and of the fixed time: what adds up to the pass.
+
+    Where two memories take turns, each with a side of its own, the parts of the side that is longer over both stand for
+    the whole.
+    """
+    side, _ = _sides(time)
+    shown = sum(side.values())
+    busy = float(time.busy_s) - float(time.link_s)
+    scale = busy / shown if shown > 0 else 0.0
+    parts = {part: seconds * scale for part, seconds in side.items()}
+    link: dict[Part, float] = {"link": float(time.link_s)} if float(time.link_s) else {}
+    return {**parts, **link, "fixed_time": float(time.fixed_s)}
 
 
-def without(time: PassTime, roof: Roof, part: Part) -> PassTime:
-    """The same pass with one part gone."""
-    cost = time.cost
-    if part == "weights":
-        cost = replace(cost, weight_bytes=0.0)
-    elif part == "cache":
-        cost = replace(cost, cache_bytes=0.0)
-    elif part == "compute":
-        cost = replace(cost, matmul_flops=0.0)
-    elif part == "attention":
-        cost = replace(cost, attention_flops=0.0)
-    elif part == "fixed_time":
-        roof = replace(roof, fixed_s=0.0)
-    return pass_time(cost, roof)
+def _sides(time: PassTime) -> tuple[dict[Part, float], float]:
+    """The parts of the longer side, and the time of the other."""
+    memory: dict[Part, float] = {"weights": float(time.weight_s), "cache": float(time.cache_s)}
+    compute: dict[Part, float] = {"compute": float(time.matmul_s), "attention": float(time.attention_s)}
+    if float(time.compute_s) > float(time.memory_s):
+        return compute, float(time.memory_s)
+    return memory, float(np.nan_to_num(time.compute_s))
 
 
-_OF_A_PASS: tuple[Part, ...] = ("weights", "cache", "compute", "attention", "fixed_time")
+def without(time: PassTime, *gone: Part) -> float:
+    """Seconds of the same pass without these parts; what the other side takes is left."""
+    parts = components(time)
+    _, other = _sides(time)
+    apart = sum(parts.get(name, 0.0) for name in _ADDED)
+    side = sum(seconds for name, seconds in parts.items() if name not in _ADDED)
+    removed = sum(parts.get(part, 0.0) for part in gone if part not in _ADDED)
+    left = max(min(other, side), side - removed)
+    return left + apart - sum(parts.get(part, 0.0) for part in gone if part in _ADDED)
 
 
-def _pass(metric: Metric, setup: Setup, time: PassTime, roof: Roof) -> Finding:
-    """The finding from one pass alone."""
-    parts = components(time, roof)
+_ADDED: tuple[Part, ...] = ("link", "fixed_time")
+_OF_A_PASS: tuple[Part, ...] = ("weights", "cache", "compute", "attention", "link", "fixed_time")
+
+
+def _pass(
+    metric: Metric, setup: Setup, time: PassTime, again: Callable[[Roof], PassTime], roof: Roof
+) -> Finding:
+    """The finding from one pass alone; ``again`` is the same pass under another roof."""
+    parts = components(time)
     total = float(time.seconds)
     gains: dict[Part, float] = {}
     for part in _OF_A_PASS:
-        left = float(without(time, roof, part).seconds)
+        if part == "link" and part not in parts:
+            continue
+        left = without(time, part)
         gains[part] = total / left if left > 0 else float("inf")
     usual = usual_factors(setup)
-    gains["software"] = total / float(pass_time(time.cost, _best_roof(setup, roof, usual)).seconds)
+    gains["software"] = total / float(again(_best_roof(setup, roof, usual)).seconds)
     part = max(parts, key=lambda name: parts[name])
-    rest = without(time, roof, part)
-    after = components(rest, roof if part != "fixed_time" else replace(roof, fixed_s=0.0))
-    takes_over = max(after, key=lambda name: after[name])
-    finding = Finding(
-        metric, part, parts[part] / total, MappingProxyType(gains), takes_over if after[takes_over] else None
-    )
-    side = "compute" if bool(time.compute_bound) else "bandwidth"
+    finding = Finding(metric, part, parts[part] / total, MappingProxyType(gains), _after(time, part))
+    side = "compute" if float(time.compute_s) > float(time.memory_s) else "bandwidth"
     if _slower_than_usual(setup.factors, usual, side):
         return replace(finding, part="software", share=1.0 - 1.0 / gains["software"], next_part=part)
     return finding
+
+
+def _after(time: PassTime, gone: Part) -> Part | None:
+    """What takes most of the time once a part is gone: the rest of its side, or the other side's larger part."""
+    parts = components(time)
+    side, other = _sides(time)
+    rest = {part: seconds for part, seconds in parts.items() if part != gone}
+    if sum(seconds for part, seconds in side.items() if part != gone) < other and gone in side:
+        rest = {part: seconds for part, seconds in rest.items() if part in _ADDED}
+        opposite: dict[Part, float] = (
+            {"weights": float(time.weight_s), "cache": float(time.cache_s)}
+            if "compute" in side
+            else {"compute": float(time.matmul_s), "attention": float(time.attention_s)}
+        )
+        rest.update(opposite)
+    largest = max(rest, key=lambda name: rest[name])
+    return largest if rest[largest] > 0 else None
 
 
 def usual_factors(setup: Setup) -> Factors:
@@ -191,14 +217,16 @@ def _seen(finding: Finding, phase: str, observed: Observed | None) -> Finding:
 
 def _first_token(e: Evaluation, load: Load | None, observed: Observed | None) -> Finding:
     typical = e.typical
-    if e.setup.prefill.estimate is None:
+    if np.isnan(float(typical.prefill.compute_s)):
         found = bracket(e.ceiling.prefill, e.setup.prefill)
         bound = None if found is None else found.bound
         if bound is None:
             return Finding("ttft", None, float("nan"), MappingProxyType({}), why="no_rate")
         part: Part = "compute" if bound == "compute" else "weights"
         return Finding("ttft", part, float("nan"), MappingProxyType({}), why="rate_bracketed")
-    finding = _pass("ttft", e.setup, typical.prefill, typical.prefill_roof)
+    finding = _pass(
+        "ttft", e.setup, typical.prefill, lambda roof: prefill(e.setup, roof), typical.prefill_roof
+    )
     finding = _seen(finding, "prefill", observed)
     if load is None:
         return finding
@@ -215,13 +243,19 @@ def _time_per_token(e: Evaluation, observed: Observed | None) -> Finding:
     # A step's time is piecewise linear in the cached tokens, so the middle step stands for the mean.
     middle = float(s.prompt) + max(0, s.output - 2) / 2.0
     step = decode_step(e.setup, roof, context=middle)
-    return _seen(_pass("tpot", e.setup, step, roof), "decode", observed)
+    return _seen(
+        _pass("tpot", e.setup, step, lambda other: decode_step(e.setup, other, context=middle), roof),
+        "decode",
+        observed,
+    )
 
 
 def _throughput(e: Evaluation, observed: Observed | None) -> Finding:
     """A step at the scenario's context; where it mostly reads weights and memory holds no more sequences: capacity."""
     typical, held = e.typical, e.capacity
-    finding = _pass("throughput", e.setup, typical.decode, typical.decode_roof)
+    finding = _pass(
+        "throughput", e.setup, typical.decode, lambda roof: decode_step(e.setup, roof), typical.decode_roof
+    )
     limit = crossover(e.setup, typical.decode_roof).throughput_limit
     most = held.max_sequences
     if limit is not None:

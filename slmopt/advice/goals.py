@@ -69,7 +69,7 @@ def _goal(e: Evaluation, name: MeasureName, unit: str, target: float) -> Goal:
         value = measure(e, name, "ceiling")
         verdict: Verdict = "unknown" if np.isnan(value) else "met" if meets(name, value, target) else "missed"
         return Goal(name, unit, target, value, None, None, None, verdict, p95)
-    if name == "ttft" and e.setup.prefill.ceiling is None:
+    if name == "ttft" and np.isnan(float(e.typical.prefill.compute_s)):
         return _unknown_rate(e, unit, target, p95)
     ceiling = measure(e, name, "ceiling")
     slow, typical, fast = measure(e, name, "slow"), measure(e, name, "typical"), measure(e, name, "fast")

@@ -67,5 +67,4 @@ def load_at(e: Evaluation, at: At) -> Load | None:
 
 
 def _rate_unknown(e: Evaluation, at: At) -> bool:
-    peak = e.setup.prefill
-    return (peak.ceiling if at == "ceiling" else peak.estimate) is None
+    return bool(np.isnan(float(phases_at(e, at).prefill.compute_s)))

@@ -85,8 +85,9 @@ def fuse_attention(s: Scenario) -> Change:
         return Change(None, f"in the estimate already; it saves {n.bytes_(extra)} of traffic a prompt")
     typical = evaluate(s).typical
     cost = typical.prefill.cost
+    kept = pass_time(cost, typical.prefill_roof)
     apart = pass_time(replace(cost, cache_bytes=cost.cache_bytes + extra), typical.prefill_roof)
-    factor = float(apart.seconds) / float(typical.prefill.seconds)
+    factor = float(apart.seconds) / float(kept.seconds)
     what = f"in the estimate already: it keeps {n.bytes_(extra)} of a prompt's traffic on chip"
     note = (
         f"; without it the first token would take {n.factor(factor)} as long"

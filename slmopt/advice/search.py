@@ -27,8 +27,9 @@ from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
 from slmopt.specs.weights import bits_per_weight
 from slmopt.theory.forward import PassCost, forward
+from slmopt.theory.holders import holders
 from slmopt.theory.latency import decode_group, prefill_group
-from slmopt.theory.memory import capacity, sequences_that_fit, usable_bytes
+from slmopt.theory.memory import capacity, sequences_that_fit
 from slmopt.theory.roofline import Roof, estimate_roof, pass_time, setup_terms
 
 Floats = npt.NDArray[np.float64]
@@ -106,6 +107,8 @@ def search(s: Scenario) -> pd.DataFrame:
     """
     plain = {
         "devices": 1,
+        "gpu_layers": None,
+        "cpu_moe_layers": None,
         "bandwidth_gbs": None,
         "peak_tflops": None,
         "capacity_gb": None,
@@ -130,7 +133,7 @@ def _on_all_devices(variant: Variant) -> pd.DataFrame:
     each = _times(decode, decode_roofs)
     # What is held follows from model, formats and engine; how many fit from the device's memory, too.
     held = capacity(first).held_now
-    usable = np.array([np.nan if (room := usable_bytes(setup)) is None else room for setup in setups])
+    usable = np.array([np.nan if (room := holders(setup)[0].usable) is None else room for setup in setups])
     fit = np.array([float(sequences_that_fit(setup, float(s.depth))) for setup in setups])
     power = np.array([np.nan if setup.power_w is None else setup.power_w for setup in setups])
     price = np.array([np.nan if setup.price_per_hour is None else setup.price_per_hour for setup in setups])

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 from slmopt.advice.gains import comparable
 from slmopt.advice.goals import meets
-from slmopt.advice.measures import At, MeasureName, measure
+from slmopt.advice.measures import At, MeasureName, measure, phases_at
 from slmopt.specs.base import SpecError
 from slmopt.specs.device import Device
 from slmopt.specs.library import library
@@ -185,10 +185,9 @@ def _cannot(s: Scenario, variable: Variable, name: MeasureName, at: At) -> str:
             return "the scenario drafts nothing: give a draft length"
         if s.draft_cost is None and s.draft_model is None:
             return "the draft's cost is not known: give a draft cost or a draft model"
-    if name in ("ttft", "reply") and variable != "peak_tflops":
-        peak = resolve(s).prefill
-        if (peak.ceiling if at == "ceiling" else peak.estimate) is None:
-            return "no matrix rate is known for this device: give one"
+    first = name in ("ttft", "reply") and variable != "peak_tflops"
+    if first and math.isnan(float(phases_at(evaluate(s), at).prefill.compute_s)):
+        return "no matrix rate is known for this device: give one"
     if name == "users" and resolve(s).capacity is None:
         return "memory is not known: give its size"
     if name == "tpot" and s.output < 2:

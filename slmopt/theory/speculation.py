@@ -17,10 +17,9 @@ import numpy as np
 
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import Setup, resolve
-from slmopt.theory.forward import Group, Kind, Numbers, forward
+from slmopt.theory.forward import Group, Kind, Numbers
 from slmopt.theory.latency import decode_step
-from slmopt.theory.roofline import Roof, ceiling_roof, estimate_roof, pass_time, run
-from slmopt.theory.terms import pass_terms
+from slmopt.theory.roofline import Roof, ceiling_roof, estimate_roof, run, run_beside
 
 LONGEST_DRAFT = 16
 
@@ -69,9 +68,8 @@ def draft_seconds(setup: Setup, roof: Roof, batch: Numbers | None = None) -> Num
     if setup.draft is not None and s.draft_device is not None:
         return draft_step_elsewhere(setup, roof, sequences)
     if setup.draft is not None:
-        terms = pass_terms(setup.draft, setup.weights, *setup.cache)
         group = Group(sequences, 1.0, float(s.depth), 1.0, float(s.shared_prefix))
-        return pass_time(forward(terms, [group], roof.kind), roof).seconds
+        return run_beside(setup, setup.draft, [group], roof).seconds
     if s.draft_cost is not None:
         return s.draft_cost * decode_step(setup, roof, sequences).seconds
     return float("nan")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slmopt.specs.setup import PhasePeak
+from slmopt.specs.rates import PhasePeak
 from slmopt.theory.roofline import PassTime
 
 

@@ -10,6 +10,7 @@ from slmopt.specs.device import GB
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.words import numbers
+from slmopt.words.places import devices_words, offload_words
 
 _LONGEST = 80
 
@@ -24,7 +25,7 @@ def scenario_line(scenario: Scenario) -> str:
         escape(setup.model.name),
         f"{escape(setup.weights.name)} weights",
         f"{escape(kv)} cache",
-        escape(setup.device.name),
+        escape(devices_words(setup)),
         f"{scenario.prompt:,} + {scenario.output:,} tokens",
         sequences(scenario.batch),
     ]
@@ -45,6 +46,10 @@ def changes(scenario: Scenario, setup: Setup) -> list[str]:
         said.append(f"{numbers.trimmed(numbers.figures(s.weight_bits))} bits a weight")
     if s.capacity_gb is not None:
         said.append(f"{numbers.trimmed(numbers.bytes_(s.capacity_gb * GB))} memory")
+    if setup.host is not None:
+        said.append(offload_words(setup))
+    if s.link_gbs is not None and setup.wire is not None:
+        said.append(f"link of {numbers.trimmed(numbers.bytes_per_s(s.link_gbs * 1e9))}")
     if s.prefix_hit:
         said.append(f"{s.prefix_hit:,} tokens cached")
     if s.shared_prefix:

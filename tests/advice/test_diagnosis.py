@@ -1,6 +1,7 @@
 """What a specialist would say holds each scenario back, and that every factor is the same pass without one part."""
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -11,9 +12,16 @@ from slmopt.advice.observed import observe
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.roofline import pass_time
 from slmopt.words.diagnosis import sentences, table_markdown
 from tests.strategies import few, scenarios
 
+WITHOUT = {
+    "weights": {"weight_bytes": 0.0},
+    "cache": {"cache_bytes": 0.0},
+    "compute": {"matmul_flops": 0.0},
+    "attention": {"attention_flops": 0.0},
+}
 ARTICLE = {"model": "article-7b", "device": "article-80gb", "weights": "16-bit", "cache_k": "16-bit"}
 LLAMA_8B = {"model": "llama-3.1-8b"}
 CPU = {"model": "llama-3.2-1b", "device": "cpu-ddr4-2666-dual"}
@@ -164,9 +172,13 @@ def test_by_hand_the_articles_7_ms_of_weights_and_16_8_ms_of_cache():
 def test_parts_add_up_to_the_pass_and_removing_one_never_hurts(s):
     typical = evaluate(s).typical
     for time, roof in ((typical.decode, typical.decode_roof), (typical.prefill, typical.prefill_roof)):
-        assert sum(components(time, roof).values()) == pytest.approx(float(time.seconds))
-        for part in ("weights", "cache", "compute", "attention", "fixed_time"):
-            assert float(without(time, roof, part).seconds) <= float(time.seconds) * (1 + 1e-12)
+        assert sum(components(time).values()) == pytest.approx(float(time.seconds))
+        for part, lacking in WITHOUT.items():
+            left = without(time, part)
+            assert left <= float(time.seconds) * (1 + 1e-12)
+            oracle = pass_time(replace(time.cost, **lacking), roof)
+            assert left == pytest.approx(float(oracle.seconds)), part
+        assert without(time, "fixed_time") == pytest.approx(float(time.busy_s))
     found = diagnose(s)
     for metric in METRICS:
         assert all(
@@ -174,6 +186,18 @@ def test_parts_add_up_to_the_pass_and_removing_one_never_hurts(s):
             for part, gain in found[metric].gains.items()
             if part != "capacity"
         )
+
+
+def test_what_stays_in_main_memory_and_what_a_link_costs_are_part_of_the_pass():
+    offloaded = scenario({"model": "llama-3.1-70b", "device": "rtx-4090", "gpu_layers": 30})
+    time = evaluate(offloaded).typical.decode
+    assert sum(components(time).values()) == pytest.approx(float(time.seconds))
+    assert diagnose(offloaded)["tpot"].part == "weights"
+    slow = {"devices": 8, "link_gbs": 1.0, "link_latency_us": 200.0}
+    linked = scenario({"model": "llama-3.1-8b", "device": "h100-sxm-80gb", "weights": "fp8", **slow})
+    found = diagnose(linked)["tpot"]
+    assert found.part == "link"
+    assert found.gains["link"] > 2
 
 
 def test_an_unknown_rate_is_said_and_not_guessed():

@@ -241,7 +241,9 @@ class Driver:
 
     def is_dimmed(self) -> bool:
         """Whether the page shows its last valid answer instead of a present one."""
-        return self.page.locator(".st-key-slm_dimmed").count() > 0
+        return bool(
+            self.page.locator(".st-key-slm_body").evaluate("(body) => getComputedStyle(body).opacity < 1")
+        )
 
     def exceptions(self) -> list[str]:
         """Tracebacks that Streamlit shows on the page; there should never be one."""

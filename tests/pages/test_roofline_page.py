@@ -4,7 +4,9 @@ import html
 
 import pytest
 
+from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import MeasuredPoint, roofline_view
 from slmopt.words import roofline as words
 from tests.figures.roof_cases import CASES, SERVER
@@ -126,3 +128,15 @@ def test_the_scenario_survives_the_way_to_batching():
 )
 def test_no_scenario_breaks_the_page(address):
     assert not open_page("roofline_page", **address).exception
+
+
+def test_operators_of_both_phases():
+    app = open_page("roofline_page", model="Qwen3-30B-A3B")
+    view = operators_view(evaluate(scenario({"model": "qwen3-30b-a3b", "target_ttft_ms": 500.0})))
+    assert "of a decode step" in figures(app)
+    app.button_group(key="roofline_phase").set_value("prefill").run()
+    assert not app.exception
+    assert "of a prefill" in figures(app)
+    assert "of a decode step" not in figures(app)
+    table = app.session_state["_slmopt_tables"]["roofline_operators_prefill"].numbers()
+    assert len(table) == len(view.decode) + len(view.prefill)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 
-from pages.ui import ahead, sitemap
+from pages.ui import ahead, pins, sitemap
 from pages.ui.judging import SAMPLE_DEVICE
 from slmopt.specs.library import library
+from slmopt.specs.scenario import Scenario
 from tests.pages.app import open_page
 
 ASKED = {"page": "overview", "field": "bandwidth_gbs", "scenario": {}, "values": [500.0]}
@@ -51,7 +53,10 @@ def post(question: Any, accept: str = "") -> tuple[int, bytes]:
         "query_string": b"",
         "headers": [(b"accept-encoding", accept.encode())],
     }
-    asyncio.run(Starlette(routes=[ahead.ROUTE])(scope, receive, send))
+    app = Starlette(routes=[ahead.ROUTE])
+    # In a thread of its own: where browser tests ran before, this one has a loop already.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(app(scope, receive, send))).result()
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent)
 
 
@@ -65,8 +70,12 @@ def _question(app) -> dict[str, Any]:
     return json.loads(told[0].bytes)["ahead"]
 
 
-def test_every_page_can_be_foreseen():
-    assert set(ahead.PAGES) == set(MOVES) == {page.url_path for page in sitemap.PAGES}
+# A run of many requests is too much to foresee.
+LATER = {"simulate"}
+
+
+def test_every_page_but_simulate_can_be_foreseen():
+    assert set(ahead.PAGES) == set(MOVES) == {page.url_path for page in sitemap.PAGES} - LATER
 
 
 @pytest.mark.parametrize("page", MOVES)
@@ -81,8 +90,20 @@ def test_what_is_foreseen_is_what_the_page_then_sends(page):
     before = _figures(app)
     app.number_input(key=field).set_value(value).run()
     assert not app.exception
-    assert _figures(app) == foreseen
-    assert foreseen != before
+    after = _figures(app)
+    # Beside them, the figures of a choice on the page that is not made now.
+    assert after.items() <= foreseen.items()
+    assert after != before
+
+
+def test_pinned_scenarios_stand_beside_what_is_foreseen():
+    app = open_page("overview_page", pins=pins.write([Scenario(batch=16), Scenario(weights="q8_0")]))
+    question = _question(app)
+    assert list(question["pinned"]) == ["A", "B"]
+    status, body = post({**question, "field": "bandwidth_gbs", "values": [500.0]})
+    assert status == 200
+    app.number_input(key="bandwidth_gbs").set_value(500.0).run()
+    assert _figures(app).items() <= json.loads(body)[0].items()
 
 
 def test_a_wrong_entry_foresees_nothing():
@@ -126,6 +147,9 @@ def test_the_answer_is_compressed_where_the_browser_can_read_it():
         {**ASKED, "scenario": 3},
         {**ASKED, "values": 3},
         {**ASKED, "values": [1.0] * 5},
+        {**ASKED, "pinned": [1]},
+        {**ASKED, "pinned": {"A": {"batch": 0}}},
+        {**ASKED, "pinned": {letter: {} for letter in "ABCD"}},
         b" " * 1_000_001,
     ],
 )

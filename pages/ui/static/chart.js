@@ -106,6 +106,24 @@ function toPhone(figure) {
   for (const [path, value] of Object.entries(layout.meta?.phone ?? {})) setPath(figure, path, value);
 }
 
+// Type, marks and the room around them, larger; what is in data units stays.
+const GROW = new Set(["size", "xshift", "yshift", "standoff", "ticklen"]);
+
+function enlarge(value, scale, parent = "") {
+  for (const [name, part] of Object.entries(value)) {
+    const grows = GROW.has(name) || parent === "margin" || (name === "width" && parent === "line");
+    if (typeof part === "number") {
+      if (grows) value[name] = part * scale;
+    } else if (grows && Array.isArray(part)) {
+      value[name] = part.map((size) => (typeof size === "number" ? size * scale : size));
+    } else if (part && typeof part === "object" && !Array.isArray(part)) {
+      enlarge(part, scale, name);
+    } else if (Array.isArray(part) && part[0] && typeof part[0] === "object") {
+      part.forEach((item) => enlarge(item, scale, name));
+    }
+  }
+}
+
 function parse(text, slots, values) {
   return JSON.parse(text.replace(SLOT, (_, number, alpha) => values[Number(number) - 1] + (alpha ?? "")));
 }
@@ -235,10 +253,15 @@ class View {
   show(figure) {
     const { layout } = figure;
     if (this.narrow()) toPhone(figure);
+    const scale = Number(getComputedStyle(this.root).getPropertyValue("--slm-scale")) || 1;
+    if (scale !== 1) {
+      layout.font = { size: 12, ...layout.font };
+      enlarge(figure, scale);
+    }
     const title = layout.annotations?.find((note) => note.name === "y title");
     if (title) title.xshift = -layout.margin.l - 2;
     layout.width = this.width;
-    layout.height = this.height();
+    layout.height = Math.round(this.height() * (1 + 0.8 * (scale - 1)));
     layout.font = { ...layout.font, family: getComputedStyle(this.root).fontFamily };
     layout.hoverlabel = { ...layout.hoverlabel, font: layout.font };
     layout.uirevision = `${layout.uirevision ?? "kept"} ${this.resets}`;

@@ -130,6 +130,7 @@ class Slider {
       const figures = await response.json();
       if (base !== this.base) return;
       missing.forEach(({ text }, index) => this.foreseen.set(text, figures[index]));
+      this.root.dataset.foreseen = this.foreseen.size;
       this.asking = undefined;
     } catch (error) {
       if (error.name === "AbortError") return;

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from slmopt.figures import batch_sides
 from slmopt.figures import batching as figures
-from slmopt.figures.named import Named
+from slmopt.figures.named import Named, beside
 from slmopt.reports import batch_tables as tables
 from slmopt.reports.picture import Picture
 from slmopt.theory.batch_points import BatchingView
 from slmopt.words import batching as words
 
 
-def pictures(view: BatchingView) -> tuple[Picture, Picture, Picture]:
+def pictures(
+    view: BatchingView, pinned: Sequence[Named[BatchingView]] = ()
+) -> tuple[Picture, Picture, Picture]:
     """tokens/s of the device, of a user, and the parts of a step, each against the batch."""
-    shown = [Named("", view)]
+    shown = beside(view, pinned)
     return (
         Picture(
             "batching_throughput",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from slmopt.figures import first_token as figures
-from slmopt.figures.named import Named
+from slmopt.figures.named import Named, beside
 from slmopt.reports import first_token_tables as tables
 from slmopt.reports.picture import Picture
 from slmopt.theory.evaluation import Evaluation
@@ -15,13 +16,17 @@ from slmopt.words import first_token as words
 
 
 def pictures(
-    evaluation: Evaluation, hits: PromptCurve, at_once: Interference
+    evaluation: Evaluation,
+    hits: PromptCurve,
+    at_once: Interference,
+    pinned: Sequence[Named[Evaluation]] = (),
 ) -> tuple[Picture, Picture, Picture]:
     """TTFT against prompt length and against cached tokens; the longest gap, whole prompt and chunks."""
     setup, ceiling = evaluation.setup, evaluation.ceiling
     scenario = setup.scenario
     target_s = None if scenario.target_ttft_ms is None else scenario.target_ttft_ms / 1e3
     curve = prompt_curve(setup)
+    curves = beside(curve, [Named(one.name, prompt_curve(one.result.setup)) for one in pinned])
     ttft, step = float(ceiling.latency.ttft_s), float(ceiling.decode.seconds)
     pieces = [chunked(setup, ceiling.prefill_roof, size) for size in CHUNKS if size < at_once.chunk]
     rows = words.gap_rows(at_once, pieces)
@@ -33,7 +38,7 @@ def pictures(
             "first_token_prompt",
             prompt,
             f"{prompt}. First token in ms against prompt length, ceiling and estimate.",
-            figures.against_prompt([Named("", curve)], (float(scenario.prompt), ttft), target_s),
+            figures.against_prompt(curves, (float(scenario.prompt), ttft), target_s),
             partial(tables.curve, curve, "prompt_tokens"),
             kinds=("ceiling", "estimate"),
         ),

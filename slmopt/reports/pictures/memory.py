@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from slmopt.advice.what_ifs import engine_holdings, memory_what_ifs
 from slmopt.figures import memory as figures
 from slmopt.figures.named import Named
+from slmopt.figures.offload import against_layers
 from slmopt.reports import memory_tables as tables
 from slmopt.reports.picture import Picture
 from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.theory.memory import context_curve
+from slmopt.theory.offload_curve import layers_curve, offload_tells
 from slmopt.words import memory as words
+from slmopt.words import places
 
 # Of the changes, those whose line against context is worth seeing.
 _LINES = slice(1, 4)
 
 
-def pictures(evaluation: Evaluation) -> tuple[Picture, Picture, Picture]:
-    """A bar for each change; sequences that fit against context; requests held under each allocation."""
+def pictures(evaluation: Evaluation, pinned: Sequence[Named[Evaluation]] = ()) -> tuple[Picture, ...]:
+    """A bar for each change; sequences that fit against context; requests held under each allocation.
+
+    Where the weights do not fit, or some are kept by a host, decode against layers on the card follows.
+    """
     scenario = evaluation.setup.scenario
     cases = [
         (words.what_if_name(name, evaluate(case)), evaluate(case)) for name, case in memory_what_ifs(scenario)
@@ -27,7 +34,11 @@ def pictures(evaluation: Evaluation) -> tuple[Picture, Picture, Picture]:
     curve = context_curve(evaluation.setup)
     lines = [
         ("as now", curve.sequences),
-        *((name, context_curve(case.setup).sequences) for name, case in cases[_LINES]),
+        *(
+            ((one.name, context_curve(one.result.setup).sequences) for one in pinned)
+            if pinned
+            else ((name, context_curve(case.setup).sequences) for name, case in cases[_LINES])
+        ),
     ]
     held = engine_holdings(scenario)
     changes = words.what_if_title(rows)
@@ -55,5 +66,22 @@ def pictures(evaluation: Evaluation) -> tuple[Picture, Picture, Picture]:
             f"{paging}. Requests held under each allocation and engine.",
             figures.holdings([Named(*row) for row in held]),
             partial(tables.holdings, held),
+        ),
+        *_offload(evaluation),
+    )
+
+
+def _offload(evaluation: Evaluation) -> tuple[Picture, ...]:
+    if not offload_tells(evaluation):
+        return ()
+    curve = layers_curve(evaluation.setup.scenario)
+    return (
+        Picture(
+            "memory_layers",
+            places.layers_title(curve),
+            places.layers_alt(curve),
+            against_layers(curve),
+            partial(tables.against_layers, curve),
+            kinds=("ceiling", "estimate"),
         ),
     )

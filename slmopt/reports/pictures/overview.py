@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from slmopt.figures import overview as figures
-from slmopt.figures.named import Named
+from slmopt.figures.named import Named, beside
 from slmopt.reports import tables
 from slmopt.reports.picture import Picture
 from slmopt.theory.evaluation import Evaluation
 from slmopt.words import overview as words
 
 
-def pictures(evaluation: Evaluation) -> tuple[Picture, Picture, Picture]:
-    """Time of a step and of a prompt by part; each target; what fills the memory."""
-    shown = [Named("", evaluation)]
+def pictures(
+    evaluation: Evaluation, pinned: Sequence[Named[Evaluation]] = ()
+) -> tuple[Picture, Picture, Picture]:
+    """Time of a step and of a prompt by part; each target; what fills the memory. Pinned scenarios stand beside."""
+    shown = beside(evaluation, pinned)
     return (
         Picture(
             "overview_passes",
