@@ -28,13 +28,14 @@ parts.answer(words.answer(trials))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(trials)])
 beside.table()
 
+chart(pictures.matrix(trials))
+
 st.markdown("#### What holds it back")
 st.markdown("\n".join(f"- {line}" for line in diagnosis_words.sentences(evaluation, found)))
 with st.expander("How much better without each part", key="slm_without"):
     st.markdown(diagnosis_words.table_markdown(found))
 advice.targets(scenario)
 
-chart(pictures.matrix(trials))
 advice.waterfall(scenario)
 
 st.markdown("#### The articles' order of operations, for this scenario")

@@ -17,6 +17,7 @@ from slmopt.words import speculation as words
 from slmopt.words.scenario_line import scenario_line
 from slmopt.words.sources import source_lines
 
+entered = state.current().verify_cost
 drafted = drafting(state.current())
 evaluation = evaluate(drafted.scenario)
 found = evaluation.typical.speculation
@@ -38,10 +39,10 @@ with right:
     chart(batch)
 
 st.markdown("#### Ways to draft, each at its best length")
-st.markdown(draft_words.ways_markdown(ways(drafted.scenario)))
+st.markdown(draft_words.ways_markdown(ways(drafted.scenario, entered)))
 mixture = any(group.moe is not None for group in evaluation.setup.model.groups)
-checks = checking(drafted.scenario)
-st.markdown(draft_words.checking_line(checks, mixture, drafted.scenario.verify_cost))
+checks = checking(drafted.scenario, entered)
+st.markdown(draft_words.checking_line(checks, mixture, entered))
 tokenizer = draft_words.tokenizer_line(evaluation.setup)
 if tokenizer:
     st.markdown(tokenizer)

@@ -62,6 +62,7 @@ def waterfall(scenario: Scenario) -> None:
     found = stack(scenario, measure, order)
     chart(plan_pictures.waterfall(found))
     if found.steps:
+        st.markdown(f":small[{order_words.NOTE}]")
         lines = enumerate(order_words.lines(found), start=1)
         st.markdown("\n".join(f"{at}. {line}" for at, line in lines))
 

@@ -34,7 +34,7 @@ Checking = Literal["pass", "typical", "entered"]
 class Way:
     """A way to draft at its best length: tokens a pass, tokens checked, and the estimated speed-up by how checking is counted.
 
-    ``measured`` is None where no cost was entered. ``lengths`` are the best ones, in the same order.
+    Each is (length, speed-up); ``entered`` is None where no checking cost was entered.
     """
 
     id: str
@@ -49,17 +49,18 @@ class Way:
 
 
 @lru_cache(maxsize=64)
-def ways(drafted: Scenario) -> tuple[Way, ...]:
+def ways(drafted: Scenario, entered: float | None) -> tuple[Way, ...]:
     """The scenario's own drafting first, then a tree of it, n-grams and built-in heads with what others measured.
 
-    ``drafted`` must hold acceptance and a cost, as :func:`slmopt.advice.drafting.drafting` makes sure.
+    ``drafted`` must hold acceptance and a cost, as :func:`slmopt.advice.drafting.drafting` makes sure; ``entered`` is the
+    checking cost that the user gave.
     """
     own_acceptance = drafted.acceptance or 0.0
     return (
-        _way("own", drafted, own_acceptance),
-        _way("tree", drafted.change(draft_width=max(3, drafted.draft_width + 1)), own_acceptance),
-        _way("ngram", _free(drafted, NGRAM_ACCEPTANCE, 0.0), NGRAM_ACCEPTANCE),
-        _way("heads", _free(drafted, HEADS_ACCEPTANCE, HEADS_COST), HEADS_ACCEPTANCE),
+        _way("own", drafted, own_acceptance, entered),
+        _way("tree", drafted.change(draft_width=max(3, drafted.draft_width + 1)), own_acceptance, entered),
+        _way("ngram", _free(drafted, NGRAM_ACCEPTANCE, 0.0), NGRAM_ACCEPTANCE, entered),
+        _way("heads", _free(drafted, HEADS_ACCEPTANCE, HEADS_COST), HEADS_ACCEPTANCE, entered),
     )
 
 
@@ -69,7 +70,7 @@ def _free(s: Scenario, acceptance: float, cost: float) -> Scenario:
     )
 
 
-def _way(ident: str, s: Scenario, acceptance: float) -> Way:
+def _way(ident: str, s: Scenario, acceptance: float, entered: float | None) -> Way:
     def best(verify_cost: float | None) -> tuple[int, float]:
         setup = resolve(s.change(verify_cost=verify_cost))
         return best_length(setup, estimate_roof(setup, "decode", "typical"), acceptance)
@@ -85,7 +86,7 @@ def _way(ident: str, s: Scenario, acceptance: float) -> Way:
         length * s.draft_width + 1,
         best(None),
         typical,
-        None if s.verify_cost is None else best(s.verify_cost),
+        None if entered is None else best(entered),
     )
 
 
@@ -100,7 +101,7 @@ class Checks:
     typical_cost: float
 
 
-def checking(drafted: Scenario, most: int = LONGEST_DRAFT) -> Checks:
+def checking(drafted: Scenario, entered: float | None, most: int = LONGEST_DRAFT) -> Checks:
     """What checking costs as the draft grows; the typical estimate."""
     length = np.arange(most + 1, dtype=np.float64)
 
@@ -109,8 +110,8 @@ def checking(drafted: Scenario, most: int = LONGEST_DRAFT) -> Checks:
         return np.asarray(verify_seconds(setup, estimate_roof(setup, "decode", "typical"), length))
 
     typical = typical_verify_cost(resolve(drafted))
-    entered = None if drafted.verify_cost is None else seconds(drafted.verify_cost)
-    return Checks(length + 1.0, seconds(None), seconds(typical), entered, typical)
+    own = None if entered is None else seconds(entered)
+    return Checks(length + 1.0, seconds(None), seconds(typical), own, typical)
 
 
 def speedup_at(setup: Setup, acceptance: float, draft_tokens: int) -> float:

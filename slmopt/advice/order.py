@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-import numpy as np
-
 from slmopt.advice.gains import Headline, comparable, headline
 from slmopt.advice.plan import WORTH
 from slmopt.advice.technique import Change, Technique
@@ -117,7 +115,10 @@ def _in_articles_order(scenario: Scenario, measure: Measure) -> Stack:
 
 @lru_cache(maxsize=128)
 def _best_first(scenario: Scenario, measure: Measure) -> Stack:
-    """Each time the technique that gains most on this measure, until none gains more than the noise."""
+    """Each time the technique that gains most on this measure, until none gains more than the noise.
+
+    What rests on assumed figures comes after what follows from the scenario.
+    """
     start = now = _measured(scenario, scenario, measure)
     at, steps = scenario, []
     left = list(candidates())
@@ -132,9 +133,10 @@ def _best_first(scenario: Scenario, measure: Measure) -> Stack:
             # Where nothing fits any room is infinitely better: the most of it comes first.
             found = [replace(step, factor=float("inf")) for step in found if step.after > 0]
         # What cannot be applied now may be once another is; what is applied is done.
-        best = max(found, key=lambda step: (np.nan_to_num(step.factor, nan=0.0), step.after), default=None)
-        if best is None or not best.factor >= WORTH:
+        gaining = [step for step in found if step.factor >= WORTH]
+        if not gaining:
             break
+        best = max(gaining, key=lambda step: (not step.change.assumed, step.factor, step.after))
         steps.append(best)
         assert best.change.after is not None
         at, now = best.change.after, best.after

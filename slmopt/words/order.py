@@ -14,6 +14,7 @@ MEASURES: dict[Measure, str] = {
     "throughput": "Throughput",
     "capacity": "Sequences that fit",
 }
+NOTE = "What rests on assumed figures comes last; what gains nothing on this measure is left out."
 ORDERS = {"best": "The best order here", "articles": "The articles' order"}
 NOW, REACHED = "Now", "All together"
 

@@ -28,9 +28,12 @@ PHASES = {"decode": "decode", "prefill": "prefill", "capacity": "capacity"}
 
 
 def best(trials: tuple[Trial, ...], metric: str) -> Trial | None:
-    """The technique that alone gains most on a metric; None where nothing gains."""
+    """The technique that alone gains most on a metric, one that rests on assumed figures only where no other gains.
+
+    None where nothing gains.
+    """
     helping = [t for t in leading(trials) if metric in t.helps]
-    return max(helping, key=lambda t: value(t, metric)) if helping else None
+    return max(helping, key=lambda t: (not t.change.assumed, value(t, metric))) if helping else None
 
 
 def value(trial: Trial, metric: str) -> float:

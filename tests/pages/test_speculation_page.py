@@ -18,14 +18,14 @@ def test_ways_to_draft_are_the_packages():
     assert not app.exception
     s = scenario({**TARGETS, "draft_tokens": 4, "acceptance": 0.6, "draft_cost": 0.1, "verify_cost": 0.3})
     shown = plain(said(app))
-    assert plain(words.ways_markdown(ways(s))) in shown
+    assert plain(words.ways_markdown(ways(s, 0.3))) in shown
     assert "Your checking" in shown
-    assert plain(words.checking_line(checking(s), mixture=False, entered=0.3)) in shown
+    assert plain(words.checking_line(checking(s, 0.3), mixture=False, entered=0.3)) in shown
 
 
 def test_without_figures_the_articles_stand_in():
     shown = plain(said(open_page("speculation_page")))
-    assert plain(words.ways_markdown(ways(drafting(scenario(TARGETS)).scenario))) in shown
+    assert plain(words.ways_markdown(ways(drafting(scenario(TARGETS)).scenario, None))) in shown
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,10 @@ def _speculation(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]: 
         return ()
     s = evaluation.setup.scenario
     place = float(place_acceptance(found.acceptance, s.draft_width))
-    return (*speculation.pictures(evaluation, found), *drafts.pictures(found, checking(s), place))
+    return (
+        *speculation.pictures(evaluation, found),
+        *drafts.pictures(found, checking(s, scenario.verify_cost), place),
+    )
 
 
 def _plan(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone
