@@ -12,7 +12,7 @@ from slmopt.advice.goals import goals
 from slmopt.advice.measures import At
 from slmopt.advice.nearest import smallest_changes
 from slmopt.advice.observed import Observed, observe
-from slmopt.advice.order import Measure, Order, stack
+from slmopt.advice.order import Measure, Order, stack, target
 from slmopt.advice.quality import Scores, best_format, formats_compared
 from slmopt.advice.search import Wanted, meeting, search
 from slmopt.advice.solve import TARGETS, VARIABLES, Variable, devices_that_meet, solve
@@ -60,7 +60,7 @@ def waterfall(scenario: Scenario) -> None:
             persist_state="session",
         )
     found = stack(scenario, measure, order)
-    chart(plan_pictures.waterfall(found))
+    chart(plan_pictures.waterfall(found, target(scenario, measure)))
     if found.steps:
         st.markdown(f":small[{order_words.NOTE}]")
         lines = enumerate(order_words.lines(found), start=1)

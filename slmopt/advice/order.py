@@ -77,6 +77,18 @@ def better(measure: Measure, before: float, after: float) -> float:
     return above / below if below else float("nan")
 
 
+def target(scenario: Scenario, measure: Measure) -> float | None:
+    """The scenario's own target of a measure in its SI unit; None where it sets none."""
+    s = scenario
+    found = {
+        "ttft": None if s.target_ttft_ms is None else s.target_ttft_ms / 1e3,
+        "tpot": None if s.target_tpot_ms is None else s.target_tpot_ms / 1e3,
+        "throughput": s.target_tokens_per_s,
+        "capacity": None if s.target_users is None else float(s.target_users),
+    }
+    return found.get(measure)
+
+
 def stack(scenario: Scenario, measure: Measure, order: Order) -> Stack:
     """Techniques stacked on the scenario."""
     return _in_articles_order(scenario, measure) if order == "articles" else _best_first(scenario, measure)

@@ -11,13 +11,18 @@ from slmopt.advice.checklist import checklist
 from slmopt.advice.diagnosis import METRICS, Diagnosis, diagnose
 from slmopt.advice.goals import Goal, goals
 from slmopt.advice.nearest import smallest_changes
+from slmopt.advice.observed import Observed, observe
 from slmopt.advice.order import Stack, stack
 from slmopt.advice.plan import Trial, plan
 from slmopt.cli.arguments import add_scenario_flags, as_flags, scenario_from
+from slmopt.cli.compare import read_file
 from slmopt.cli.estimate import check_finite
 from slmopt.cli.inputs import number, whole
 from slmopt.cli.output import aligned, as_json, say
 from slmopt.cli.parser import add_json_flag
+from slmopt.measured.compare import compare
+from slmopt.measured.placed import Facts
+from slmopt.measured.table import concat
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario
 from slmopt.theory.evaluation import Evaluation, evaluate
@@ -48,6 +53,13 @@ def add_commands(commands: Any) -> None:
     wanted.add_argument(
         "--rate", metavar="R", type=number, help="requests a second: times are then p95 with queueing"
     )
+    parser.add_argument(
+        "--measured",
+        metavar="FILE",
+        nargs="+",
+        default=[],
+        help="benchmark files of this model on this device: software is named where they are slower than usual",
+    )
     add_json_flag(parser)
     parser.set_defaults(command=run)
 
@@ -60,10 +72,29 @@ def run(options: argparse.Namespace) -> list[str]:
     check_finite(evaluation)
     for warning in evaluation.setup.warnings:
         say(f"warning: {warning}")
-    found, trials, judged = diagnose(made), plan(made), goals(evaluation)
+    seen = _observed(options.measured, evaluation)
+    found, trials, judged = diagnose(made, seen), plan(made), goals(evaluation)
     if options.json:
-        return as_json({**advice_json(evaluation, found, trials, judged), "assumed": list(assumed)})
+        advice = advice_json(evaluation, found, trials, judged)
+        items = [
+            {"id": item.id, "state": item.state, "text": checklist_words.text(item)}
+            for item in checklist(made, seen)
+        ]
+        return as_json({**advice, "checklist": items, "assumed": list(assumed)})
     return list(_lines(evaluation, found, trials, judged, assumed))
+
+
+def _observed(files: list[str], e: Evaluation) -> Observed | None:
+    """What measurements say of the scenario; None without any, with a warning where none is of it."""
+    if not files:
+        return None
+    setup = e.setup
+    facts = Facts(device=setup.device, model=setup.model, weights=setup.weights, cache_k=setup.cache_k)
+    rows = compare(concat([read_file(text) for text in files]).rows, facts).rows
+    seen = observe(rows, setup)
+    if seen is None:
+        say(f"warning: no row is of {setup.model.name} on {setup.device.name}, so the files change nothing")
+    return seen
 
 
 def with_targets(made: Scenario, options: argparse.Namespace) -> Scenario:
@@ -118,9 +149,6 @@ def advice_json(
             "articles": _order_json(stack(s, "reply", "articles")),
             "best": _order_json(stack(s, "reply", "best")),
         },
-        "checklist": [
-            {"id": item.id, "state": item.state, "text": checklist_words.text(item)} for item in checklist(s)
-        ],
     }
 
 

@@ -13,6 +13,7 @@ from slmopt.theory.roofline import PassTime, Roof
 from slmopt.theory.speculation import Speculation
 from slmopt.words import numbers as n
 from slmopt.words.places import SIDES
+from slmopt.words.scenario_line import sequences
 
 
 def pass_lines(name: str, time: PassTime, roof: Roof) -> list[str]:
@@ -156,7 +157,7 @@ def speculation(e: Evaluation, found: Speculation) -> list[str]:
         else f"**Tokens a pass**: all {k} drafted and the one that the target adds = {k + 1}",
         (
             f"**A step** {n.seconds(step)}; **a drafted token** {n.figures(found.cost_ratio)} of it; **checking {k} + 1 "
-            f"positions** {n.seconds(verify)} (all estimates, at {e.setup.scenario.batch:,} sequences and "
+            f"positions** {n.seconds(verify)} (all estimates, at {sequences(e.setup.scenario.batch)} and "
             f"{e.setup.scenario.depth:,} tokens)"
         ),
         (

@@ -58,8 +58,9 @@ def answer(trials: tuple[Trial, ...]) -> str:
             f"{_lower(stream.technique.name)} for streaming (**{n.factor(value(stream, 'tpot'))}**{passes})"
         )
     if first is not None:
+        rests = f", {first.change.assumed}" if first.change.assumed else ""
         parts.append(
-            f"{_lower(first.technique.name)} for the first token (**{n.factor(value(first, 'ttft'))}**)"
+            f"{_lower(first.technique.name)} for the first token (**{n.factor(value(first, 'ttft'))}**{rests})"
         )
     text = ", and ".join(parts)
     return f"{text[:1].upper()}{text[1:]}: the largest single gains here, as estimates."

@@ -3,7 +3,7 @@
 import pytest
 
 from slmopt.advice.gains import comparable, headline
-from slmopt.advice.order import stack, value
+from slmopt.advice.order import stack, target, value
 from slmopt.advice.plan import WORTH, in_view, leading, plan
 from slmopt.figures import theme
 from slmopt.reports.pictures.plan import waterfall
@@ -74,7 +74,7 @@ def test_the_waterfall_draws(measure):
         scenario({"output": 1}),
     ):
         for order in ("articles", "best"):
-            picture = waterfall(stack(case, measure, order))
+            picture = waterfall(stack(case, measure, order), target(case, measure))
             theme.checked(picture.figure)
             assert len(picture.heading.split()) <= 14
             assert picture.numbers is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slmopt.advice.diagnosis import PARTS
+from slmopt.specs.library import preset_root
 from tests.cli.command import CARD, MODEL_1B, MODEL_7B, SMALL, call
 
 EVEN = ("--bandwidth-fraction", "1", "--compute-fraction", "1", "--fixed-ms", "0")
@@ -49,6 +50,29 @@ def test_targets_are_judged_and_the_smallest_change_named():
     assert judged["tokens_per_s"]["met"] is True
     assert {change["target"] for change in found["changes"]} == {"ttft"}
     assert any("prompt of 1,428 tokens" in change["change"] for change in found["changes"])
+
+
+SWEEP = preset_root() / "this_machine"
+HERE = ("--model", "llama-3.2-1b", "--device", "epyc-2core", "--weights", "q4_0")
+
+
+def test_measurements_change_the_diagnosis(tmp_path):
+    file = str(SWEEP / "llama-bench_1b_Q4_0.csv")
+    found = advise(*HERE, "--measured", file)
+    assert found["bottleneck"]["tpot"] in ("weights", "software")
+    assert {item["id"]: item["state"] for item in found["checklist"]}["measure"] == "done"
+    slow = tmp_path / "slow.csv"
+    slow.write_text(
+        "model,device,phase,tokens_per_s,batch,context,weight_format\n"
+        "Llama-3.2-1B,AMD EPYC 2 cores,decode,1.5,1,100,Q4_0\n",
+        encoding="utf-8",
+    )
+    told = advise(*HERE, "--measured", str(slow))
+    assert told["bottleneck"]["tpot"] == "software"
+    assert told["without"]["tpot"]["software"] > 2
+    other = call("advise", "--model", "llama-3.1-70b", "--device", "h200-sxm-141gb", "--measured", file)
+    assert other.code == 0
+    assert "no row is of" in other.err
 
 
 def test_a_rate_makes_times_percentiles():
@@ -124,6 +148,7 @@ def test_solve_says_what_is_out_of_reach():
         ("advise --users 0", "--users = 0"),
         ("advise --rate -1", "--rate = -1"),
         ("advise --tpot-ms ten", "'ten' is not a number"),
+        ("advise --measured nowhere.csv", "nowhere.csv"),
         ("advise --verify-cost -1", "--verify-cost = -1"),
         ("advise --draft-device rtx-4090", "draft_device needs draft_model"),
         ("solve --for bits", "--target"),
