@@ -77,7 +77,7 @@ def add_commands(commands: Any) -> None:
 def run(options: argparse.Namespace) -> list[str]:
     """The command's output."""
     facts = _facts(options)
-    read = concat([_read(text) for text in options.files])
+    read = concat([read_file(text) for text in options.files])
     for warning in read.warnings:
         say(f"warning: {warning}")
     judged = compare(read.rows, facts)
@@ -111,7 +111,8 @@ def _facts(options: argparse.Namespace) -> Facts:
     )
 
 
-def _read(text: str) -> ReadResult:
+def read_file(text: str) -> ReadResult:
+    """The benchmark file at a path. Raises :class:`SpecError` where it cannot be read."""
     path = Path(text)
     content = inputs.read_bytes(path, MAX_BYTES)
     try:

@@ -50,7 +50,7 @@ def _evaluated(made: Scenario) -> Evaluation:
 
 
 def check_finite(evaluation: Evaluation) -> None:
-    """Refuse numbers that no machine could have, in one sentence."""
+    """Refuse inputs whose times overflow or vanish. Raises :class:`SpecError`."""
     for phase in (evaluation.ceiling, evaluation.typical):
         for step in (phase.decode, phase.prefill):
             if not (math.isfinite(float(step.seconds)) and float(step.seconds) > 0):

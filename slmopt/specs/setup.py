@@ -64,6 +64,10 @@ def resolve(scenario: Scenario) -> Setup:
     draft = (
         None if scenario.draft_model is None else find("draft model", presets.models, scenario.draft_model)
     )
+    if scenario.draft_device is not None:
+        find("draft device", presets.devices, scenario.draft_device)
+        if draft is None:
+            raise SpecError("draft_device needs draft_model, the model that it runs.")
     refuse_impossible(scenario, model)
     wire = wire_of(scenario, device)
     host = host_of(scenario, weights, presets)

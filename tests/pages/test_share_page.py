@@ -135,7 +135,13 @@ def test_own_records_come_back_and_are_named():
 
 
 def test_what_the_panel_cannot_hold_is_said():
-    values = {"prompt": 50, "attention_tflops": 5, "warp": 1, "model": "no-such-model", "cache_k": {"bits": 5}}
+    values = {
+        "prompt": 50,
+        "attention_tflops": 5,
+        "warp": 1,
+        "model": "no-such-model",
+        "cache_k": {"bits": 5},
+    }
     app = upload(open_page("share_page"), json.dumps({"version": 1, "scenario": values}).encode())
     shown = said(app).replace("\\", "")
     assert words.taken(4) in shown
