@@ -13,6 +13,7 @@ from slmopt.readers.files import SPEC, read_model_file
 from slmopt.readers.hf_config import read_config
 from slmopt.readers.safe_json import LARGEST, load_object, refuse_absurd
 from slmopt.specs.base import Sourced, SpecError
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.device import Device
 from slmopt.specs.formats import CacheFormat, WeightFormat
 from slmopt.specs.library import Library, find, library
@@ -111,6 +112,14 @@ def cache(text: str, flag: str = "--kv") -> CacheFormat:
     spec = _spec("cache", text, flag)
     assert isinstance(spec, CacheFormat)
     return spec
+
+
+def calibration(name: str, flag: str = "--fit") -> Calibration:
+    """The fit in a file that ``slmopt fit --out`` wrote."""
+    try:
+        return Calibration.parse(read_bytes(Path(name)).decode("utf-8", "replace"))
+    except SpecError as error:
+        raise SpecError(f"{flag}: {error}") from error
 
 
 def _spec(kind: Kind, text: str, flag: str) -> Sourced | FileModel:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from slmopt.specs.base import Spec, SpecError, sentence
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.device import Device, Rate
 from slmopt.specs.formats import CacheFormat, WeightFormat
 from slmopt.specs.model import Model
@@ -62,6 +63,8 @@ class Scenario(Spec):
     llama.cpp's ``--ubatch-size``; ``gpu_memory_utilization``, the share of memory that vLLM or SGLang
     (``--mem-fraction-static``) may fill; ``full_windows``, window layers kept whole (llama.cpp ``--swa-full``, vLLM
     ``--disable-hybrid-kv-cache-manager`` and versions before it, SGLang ``--disable-hybrid-swa-memory``).
+
+    ``calibration`` is what a fit to measurements of this machine found; factors that are given beside it win over it.
     """
 
     version: Literal[1] = 1
@@ -113,6 +116,7 @@ class Scenario(Spec):
     attention_tflops: Positive | None = None
     fixed_ms: Annotated[float, Field(ge=0)] | None = None
     factors_origin: str = ""
+    calibration: Calibration | None = None
 
     @field_validator("model", "draft_model", mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pydantic import ValidationError
 
 from slmopt.specs.base import SpecError, sentence
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.device import GB, Device, Rate, Unit
 from slmopt.specs.formats import KERNELS, CacheFormat, WeightFormat
 from slmopt.specs.library import Efficiency, Library, find, library
@@ -105,7 +106,7 @@ def resolve(scenario: Scenario) -> Setup:
         draft=draft,
         power_w=scenario.power_w or device.power_w,
         price_per_hour=device.price_per_hour if scenario.price_per_hour is None else scenario.price_per_hour,
-        warnings=_warnings(scenario, model),
+        warnings=_warnings(scenario, model, stored_bytes(weights, model)),
     )
 
 
@@ -205,9 +206,19 @@ def _factors(scenario: Scenario, device: Device, weights: WeightFormat, presets:
         compute=(c.p10, c.p50, c.p90) if own[1] is None else (own[1],) * 3,
         attention_rate=None if scenario.attention_tflops is None else scenario.attention_tflops * 1e12,
         fixed_s=(known.fixed_ms if scenario.fixed_ms is None else scenario.fixed_ms) / 1e3,
-        origin="; ".join(parts),
-        fitted=fitted,
+        origin="; ".join(parts)
+        if scenario.calibration is None
+        else _fit_words(scenario.calibration, own, entered),
+        fitted=fitted or scenario.calibration is not None,
     )
+
+
+def _fit_words(fit: Calibration, own: list[float | None], entered: str) -> str:
+    """Where the factors of an estimate are from that rests on a fit."""
+    error = "" if fit.error is None else f", off by {100 * fit.error:.0f} % on rows left out"
+    rows = f"{fit.rows:,} row{'' if fit.rows == 1 else 's'}"
+    parts = [entered] if any(value is not None for value in own) else []
+    return "; ".join([*parts, f"fitted to your rows ({rows}{error})"])
 
 
 def _efficiency(device: Device, weights: WeightFormat, presets: Library) -> Efficiency:
@@ -220,13 +231,19 @@ def _efficiency(device: Device, weights: WeightFormat, presets: Library) -> Effi
     )
 
 
-def _warnings(scenario: Scenario, model: Model) -> tuple[str, ...]:
+def _warnings(scenario: Scenario, model: Model, weight_bytes: float) -> tuple[str, ...]:
     notes = []
     if model.context_limit is not None and scenario.depth > model.context_limit:
         notes.append(
             f"A context of {scenario.depth:,} tokens is beyond the {model.context_limit:,} "
             f"that {model.name} was made for."
         )
+    if scenario.calibration is not None:
+        beyond = scenario.calibration.outside(
+            batch=scenario.batch, context=scenario.depth, weight_bytes=weight_bytes, prompt=scenario.prompt
+        )
+        if beyond:
+            notes.append(f"The estimate extrapolates beyond the rows that were fitted: {', '.join(beyond)}.")
     return tuple(notes)
 
 

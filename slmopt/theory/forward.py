@@ -51,12 +51,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class PassCost:
-    """Bytes moved and operations done, by what they are for. All have the shape that the groups broadcast to."""
+    """Bytes moved and operations done, by what they are for. All have the shape that the groups broadcast to.
+
+    ``tokens`` are those that the pass feeds, of all sequences.
+    """
 
     weight_bytes: Numbers
     cache_bytes: Numbers
     matmul_flops: Numbers
     attention_flops: Numbers
+    tokens: Numbers = 1.0
 
     @property
     def bytes(self) -> Numbers:
@@ -105,7 +109,7 @@ def forward(terms: Sequence[Term], groups: Sequence[Group], kind: Kind = "ceilin
             attention = attention + done
     given = (x for g in groups for x in (g.batch, g.new, g.past, g.logits, g.shared))
     shape = np.broadcast_shapes(*map(np.shape, given))
-    return PassCost(*(_shaped(x, shape) for x in (weight, cache, matmul, attention)))
+    return PassCost(*(_shaped(x, shape) for x in (weight, cache, matmul, attention, tokens)))
 
 
 def distinct_experts(term: Term, tokens: Numbers, kind: Kind) -> Numbers:
@@ -168,14 +172,17 @@ def _attend(term: Term, group: Group, kind: Kind) -> tuple[Numbers, Numbers]:
     read: Numbers = 0.0
     done: Numbers = 0.0
     top_k = np.inf if term.compress else term.top_k
-    seen = visible_cached(past, term.window, term.chunk, top_k)
+    held = past
+    if kind == "estimate" and term.cache_step > 1:
+        held = np.ceil((past + new) / term.cache_step) * term.cache_step - new
+    seen = visible_cached(held, term.window, term.chunk, top_k)
     if term.cache_bytes:
         read = read + term.cache_bytes * _distinct(seen, batch, past, shared, np.isfinite(top_k))
     if kind == "estimate":
         index = 0.0 if term.compress else term.index_bytes
         read = read + (term.cache_bytes + index) * batch * new + term.reread_bytes * batch * seen
     if term.pair_flops:
-        pairs = visible_pairs(past, new, min(term.window, top_k), term.chunk)
+        pairs = visible_pairs(held, new, min(term.window, top_k), term.chunk)
         if term.compress:
             pairs = pairs + completed_pairs(past, new, term.compress, term.top_k)
         if term.latent_pair_flops:

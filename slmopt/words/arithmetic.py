@@ -9,6 +9,7 @@ from slmopt.theory.interference import Interference
 from slmopt.theory.roofline import PassTime, Roof
 from slmopt.theory.speculation import Speculation
 from slmopt.words import numbers as n
+from slmopt.words.calibrated import estimate_words
 
 
 def pass_lines(name: str, time: PassTime, roof: Roof) -> list[str]:
@@ -53,6 +54,9 @@ def overview(e: Evaluation) -> list[str]:
 def estimate_line(e: Evaluation) -> str:
     """How the estimate follows from the ceiling."""
     f = e.setup.factors
+    fit = e.setup.scenario.calibration
+    if fit is not None:
+        return f"**Estimate**: the same pass at {estimate_words(fit)}; {f.origin}"
     low, _, high = f.bandwidth
     c_low, _, c_high = f.compute
     fixed = f" + {n.seconds(f.fixed_s, 2)} fixed" if f.fixed_s else ""

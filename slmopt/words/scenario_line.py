@@ -48,7 +48,21 @@ def changes(scenario: Scenario, setup: Setup) -> list[str]:
         said.append(f"{s.shared_prefix:,} shared")
     if s.engine != "exact":
         said.append(s.engine)
+    if s.calibration is not None:
+        said.append("estimates fitted to your rows")
+        beyond = extrapolated(s, setup)
+        if beyond:
+            said.append(f"extrapolated: {', '.join(beyond)}")
     return said
+
+
+def extrapolated(s: Scenario, setup: Setup) -> tuple[str, ...]:
+    """What of the scenario lies beyond the rows that its fit rests on."""
+    if s.calibration is None:
+        return ()
+    return s.calibration.outside(
+        batch=s.batch, context=s.depth, weight_bytes=setup.weight_bytes, prompt=s.prompt
+    )
 
 
 def sequences(count: int) -> str:
