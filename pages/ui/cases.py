@@ -47,3 +47,4 @@ def show(case: Case) -> None:
         value = getattr(wanted, name)
         st.session_state[name] = None if value == getattr(DEFAULT, name) else value
     st.session_state["engine"] = wanted.engine
+    st.session_state["fit"] = None

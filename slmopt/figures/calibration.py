@@ -34,8 +34,8 @@ def measured_against_predicted(shown: Sequence[Named[Fit]]) -> go.Figure:
         colour = {} if len(shown) == 1 else {"colour": theme.SCENARIOS[at % len(theme.SCENARIOS)]}
         data.append(
             points(
-                1e3 * fit.result.predicted_s,
-                1e3 * fit.result.points.seconds,
+                (1e3 * fit.result.predicted_s).tolist(),
+                (1e3 * fit.result.points.seconds).tolist(),
                 "measured",
                 size=8,
                 hover=_hover(fit),

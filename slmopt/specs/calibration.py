@@ -74,8 +74,8 @@ class Calibration(Spec):
             return cls.model_validate_json(text)
         except ValidationError as error:
             if error.errors()[0]["type"] == "json_invalid":
-                raise SpecError("calibration: the text is no JSON; give what a fit wrote.") from None
-            raise SpecError(f"calibration: {sentence(error, UNITS, cls)}") from error
+                raise SpecError("the text is no JSON; give what a fit wrote.") from None
+            raise SpecError(sentence(error, UNITS, cls)) from error
 
     def outside(
         self, *, batch: float, context: float, weight_bytes: float, prompt: float | None = None

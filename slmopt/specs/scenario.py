@@ -123,6 +123,11 @@ class Scenario(Spec):
     def _name(cls, value: object) -> object:
         return named(value)
 
+    @field_validator("calibration", mode="before")
+    @classmethod
+    def _calibration(cls, value: object) -> object:
+        return Calibration.parse(value) if isinstance(value, str) else value
+
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
         if self.prefix_hit > self.prompt - 1:

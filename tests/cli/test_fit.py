@@ -77,7 +77,7 @@ def test_json_has_errors_terms_and_points(file):
         (["fit", "{file}", "--device", DEVICE, "--out", "/nowhere/a.json"], "cannot be written"),
         (
             ["estimate", "--model", "llama-3.2-1b", "--device", DEVICE, "--fit", "{file}"],
-            "--fit: calibration: the text is no JSON",
+            "--fit: the text is no JSON",
         ),
         (
             ["estimate", "--model", "llama-3.2-1b", "--device", DEVICE, "--fit", "nowhere.json"],

@@ -237,3 +237,41 @@ def test_many_rows_are_listed_in_part_and_drawn_as_medians(page):
     assert len(table_of(page)) == tables.MOST_LISTED
     assert "The first 200 of 3,000 rows" in said(page)
     assert "3,000 rows" in drawn(page)
+
+
+def opened(app, key):
+    """Opens a closed section whose content is drawn only then."""
+    app.session_state[key] = True
+    app.run()
+    assert not app.exception
+    return app
+
+
+def test_the_sample_is_fitted_only_when_the_section_is_opened(page):
+    assert "rows left out" not in said(page)
+    opened(page, "slm_fit")
+    assert "Mean error 11 % on the 95 rows fitted, 12 % on rows left out" in said(page)
+    assert "The fit predicts rows that it has not seen" in drawn(page)
+
+
+def test_a_fit_becomes_the_scenario_s_and_can_be_dropped(page):
+    opened(page, "slm_fit")
+    press(page, "Use this fit")
+    assert "✓ The scenario's estimates start from this fit." in said(page)
+    assert page.session_state["device"] == EPYC
+    text = page.session_state["fit"]
+    go(page, "overview_page")
+    assert "estimates fitted to your rows" in said(page)
+    assert "prefill (none measured)" in said(page).replace("\\", "")
+    linked = open_page("overview_page", device=EPYC, fit=text)
+    assert "estimates fitted to your rows" in said(linked)
+    press(page, "Drop the fit")
+    assert "fitted to your rows" not in said(page)
+
+
+def test_a_fit_of_too_few_rows_says_what_is_needed(page):
+    upload(page, ("mine.csv", DESKTOP))
+    opened(page, "slm_fit")
+    assert "No fit: 3 points of decode or prefill: at least 4 different ones are needed" in said(
+        page
+    ).replace("\\", "")

@@ -112,12 +112,12 @@ def test_text_and_back():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{", "calibration: the text is no JSON; give what a fit wrote."),
-        ("{}", "calibration: bandwidth_gbs is missing."),
-        ('{"bandwidth_gbs": -1}', "calibration: bandwidth_gbs = -1 GB/s: it should be greater than 0."),
+        ("{", "the text is no JSON; give what a fit wrote."),
+        ("{}", "bandwidth_gbs is missing."),
+        ('{"bandwidth_gbs": -1}', "bandwidth_gbs = -1 GB/s: it should be greater than 0."),
         (
             '{"bandwidth_gbs": 1, "batch": [8, 2]}',
-            "calibration: batch = 8 to 2: the first must not be above the second.",
+            "batch = 8 to 2: the first must not be above the second.",
         ),
     ],
 )
