@@ -138,11 +138,10 @@ class Runner:
     def _arrivals(self, level: Level, jobs: _Jobs) -> None:
         """Hand out request numbers at the times of a Poisson process."""
         assert level.rate is not None
-        rng = random.Random(f"arrivals {self.prompts.seed}")  # noqa: S311 - load, no secrets
-        begin = due = time.perf_counter()
-        for number in self._numbers(level):
-            due += rng.expovariate(level.rate)
-            if self._stop.is_set() or (level.seconds is not None and due - begin > level.seconds):
+        begin = time.perf_counter()
+        for number, after in zip(self._numbers(level), arrivals(level.rate, self.prompts.seed), strict=False):
+            due = begin + after
+            if self._stop.is_set() or (level.seconds is not None and after > level.seconds):
                 return
             while (left := due - time.perf_counter()) > 0 and not self._stop.wait(min(left, 0.2)):
                 pass
@@ -173,6 +172,15 @@ class Runner:
                 self._flying -= 1
         self.file.write(_row(kind, level, number, at, started, waited, flying, timing))
         return timing
+
+
+def arrivals(rate: float, seed: int) -> Iterator[float]:
+    """Seconds from the beginning to each arrival of a Poisson process, the same for the same seed."""
+    rng = random.Random(f"arrivals {seed}")  # noqa: S311 - load, no secrets
+    at = 0.0
+    while True:
+        at += rng.expovariate(rate)
+        yield at
 
 
 class _Source:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+from itertools import islice
 
 import numpy as np
 import pytest
 
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark
-from slmopt.measured.load import Level, Runner
+from slmopt.measured.load import Level, Runner, arrivals
 from slmopt.measured.load_file import LoadFile, rows_of
 from slmopt.measured.load_prompts import Prompts, read_prompts
 from slmopt.measured.load_summary import drift, drift_of, summaries
@@ -138,16 +139,17 @@ def test_so_many_are_in_flight_and_every_row_is_written(server, tmp_path):
 
 
 def test_a_rate_arrives_at_random_times_that_a_seed_fixes(server, tmp_path):
-    gaps = []
-    for name in ("a", "b"):
-        run, file, _ = runner(server, tmp_path, name=name)
-        run.level(Level(rate=200.0, requests=20))
-        file.close()
-        starts = sorted(row["at_s"] for row in rows_of(tmp_path / name))
-        gaps.append(np.diff(starts))
-    assert len(gaps[0]) == 19
-    assert np.corrcoef(gaps[0], gaps[1])[0, 1] > 0.3
-    assert gaps[0].std() > 0.2 * gaps[0].mean()
+    times = np.array(list(islice(arrivals(50.0, 3), 4000)))
+    gaps = np.diff(times, prepend=0.0)
+    assert gaps.mean() == pytest.approx(1 / 50, rel=0.05)
+    # Gaps of a Poisson process spread as much as they last.
+    assert gaps.std() == pytest.approx(gaps.mean(), rel=0.06)
+    assert list(islice(arrivals(50.0, 3), 9)) == times[:9].tolist()
+    assert next(arrivals(50.0, 4)) != times[0]
+    run, file, _ = runner(server, tmp_path)
+    done = run.level(Level(rate=400.0, requests=20))
+    file.close()
+    assert (done.done, done.failed) == (20, 0)
 
 
 def test_a_time_ends_a_level(server, tmp_path):
