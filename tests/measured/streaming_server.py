@@ -17,6 +17,8 @@ class Server(ThreadingHTTPServer):
     """Counts requests and keeps what they asked for."""
 
     daemon_threads = True
+    # Five, the default, refuses some of the twenty that connect at once.
+    request_queue_size = 128
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
