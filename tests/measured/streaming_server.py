@@ -24,8 +24,6 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[dict] = []
         self.keys: list[str] = []
-        self.most_at_once = 0
-        self.at_once = 0
         self.lock = threading.Lock()
 
     def handle_error(self, *_):
@@ -47,14 +45,8 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.asked.append({**body, "path": self.path})
             self.server.keys.append(self.headers.get("Authorization", ""))
-            self.server.at_once += 1
-            self.server.most_at_once = max(self.server.most_at_once, self.server.at_once)
             number = len(self.server.asked)
-        try:
-            self._answer(body, number)
-        finally:
-            with self.server.lock:
-                self.server.at_once -= 1
+        self._answer(body, number)
 
     def _answer(self, body, number):
         model = body["model"]

@@ -123,15 +123,12 @@ def runner(server, tmp_path, model="good", *, resume=False, name="rows.jsonl", t
 
 def test_so_many_are_in_flight_and_every_row_is_written(server, tmp_path):
     run, file, shown = runner(server, tmp_path, "slow")
-    server.most_at_once = 0
     done = run.level(Level(concurrency=4, requests=12))
     file.close()
     rows = rows_of(tmp_path / "rows.jsonl")
     assert sorted(row["request"] for row in rows) == list(range(12))
     assert (done.done, done.failed, done.tokens) == (12, 0, 12 * TOKENS)
     assert max(row["in_flight"] for row in rows) == 4
-    # An earlier test's request may still hang.
-    assert server.most_at_once in (4, 5)
     assert len(shown) == 12
     (found,) = summaries(rows)
     assert (found.requests, found.failures, found.output_tokens) == (12, 0, TOKENS)

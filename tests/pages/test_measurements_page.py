@@ -275,3 +275,16 @@ def test_a_fit_of_too_few_rows_says_what_is_needed(page):
     assert "No fit: 3 points of decode or prefill: at least 4 different ones are needed" in said(
         page
     ).replace("\\", "")
+
+
+def test_two_files_are_set_side_by_side(page):
+    upload(page, ("old.csv", DESKTOP))
+    assert "Before and after" not in [box.label for box in page.expander]
+    upload(page, ("new.csv", DESKTOP.replace(b"120", b"150")))
+    opened(page, "slm_change")
+    text = said(page)
+    assert "1.08× in the mean over 3 rows: 1 faster, 2 within their spread." in text
+    assert "◐ Not decided: the measurements improve; enter the quality evaluation." in text
+    page.number_input(key="quality_before").set_value(0.7)
+    page.number_input(key="quality_after").set_value(0.8).run()
+    assert "✓ Keep it: the measurements and the quality evaluation both improve." in said(page)
