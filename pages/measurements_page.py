@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import comparing, fitting, judging, measured_table, parts, state, uploads
+from pages.ui import checking, comparing, fitting, judging, measured_table, parts, state, uploads
 from pages.ui.chart import chart
 from slmopt.figures import measurements as figures
 from slmopt.reports import measured_groups
@@ -33,6 +33,7 @@ if said.explanation:
     st.markdown(f":small[{said.explanation}]")
 
 picked = measured_table.table(found)
+checking.section(found, state.current())
 comparing.section(found)
 fitting.section(found)
 if picked is not None:

@@ -13,6 +13,7 @@ from slmopt.cli import inputs
 from slmopt.cli.arguments import as_flags
 from slmopt.cli.output import aligned, as_json, say
 from slmopt.cli.parser import FULL_NAMES, UsageError, add_json_flag
+from slmopt.measured.checks import check
 from slmopt.measured.compare import Comparison, compare
 from slmopt.measured.detect import read_benchmark
 from slmopt.measured.placed import Facts
@@ -21,6 +22,7 @@ from slmopt.measured.text import MAX_BYTES, UnreadableFile
 from slmopt.specs.base import SpecError
 from slmopt.specs.device import RATES
 from slmopt.specs.scenario import Engine, scenario
+from slmopt.words import checks as check_words
 from slmopt.words import numbers
 from slmopt.words.verdicts import (
     MARKS,
@@ -86,9 +88,14 @@ def run(options: argparse.Namespace) -> list[str]:
     read = read_files(options.files)
     judged = compare(read.rows, facts)
     skipped = pd.concat([read.skipped, judged.skipped], ignore_index=True)
+    findings = check(read.rows)
     if options.json:
-        return as_json(comparison_json(read, judged, skipped))
-    return _lines(read, judged, skipped)
+        told = [{"check": one.code, "rows": one.rows, "text": check_words.sentence(one)} for one in findings]
+        return as_json({**comparison_json(read, judged, skipped), "checks": told})
+    lines = _lines(read, judged, skipped)
+    if findings:
+        lines += ["", check_words.head(findings), *(f"  {check_words.sentence(one)}" for one in findings)]
+    return lines
 
 
 def read_files(names: Sequence[str]) -> ReadResult:

@@ -288,3 +288,15 @@ def test_two_files_are_set_side_by_side(page):
     page.number_input(key="quality_before").set_value(0.7)
     page.number_input(key="quality_after").set_value(0.8).run()
     assert "✓ Keep it: the measurements and the quality evaluation both improve." in said(page)
+
+
+def test_checks_on_the_benchmark_are_listed_only_where_they_find_something(page):
+    assert not [
+        box for box in page.expander if "on the benchmark itself" in box.label and "3 checks" in box.label
+    ]
+    upload(page, ("mine.csv", DESKTOP + DESKTOP.splitlines()[1] + b"\n"))
+    label = next(box.label for box in page.expander if "on the benchmark itself" in box.label)
+    assert label.startswith("2 checks")
+    text = said(page).replace("\\", "")
+    assert "1 row is there twice, to the last digit" in text
+    assert "measured at 64 tokens of context, and the scenario has 2,100" in text
