@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import checking, comparing, fitting, judging, measured_table, parts, state, uploads
+from pages.ui import checking, commands, comparing, fitting, judging, measured_table, parts, state, uploads
 from pages.ui.chart import chart
 from slmopt.figures import measurements as figures
 from slmopt.reports import measured_groups
@@ -36,6 +36,7 @@ picked = measured_table.table(found)
 checking.section(found, state.current())
 comparing.section(found)
 fitting.section(found)
+commands.section(state.current())
 if picked is not None:
     parts.arithmetic(measured_rows.arithmetic(picked))
 parts.data_section()

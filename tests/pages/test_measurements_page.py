@@ -300,3 +300,11 @@ def test_checks_on_the_benchmark_are_listed_only_where_they_find_something(page)
     text = said(page).replace("\\", "")
     assert "1 row is there twice, to the last digit" in text
     assert "measured at 64 tokens of context, and the scenario has 2,100" in text
+
+
+def test_commands_that_would_check_the_scenario(page):
+    assert not page.code
+    opened(page, "slm_commands")
+    shown = [block.value for block in page.code]
+    assert any(text.startswith("llama-bench -m Llama-3.1-8B-Q4_K_M.gguf -p 2000 -n 200") for text in shown)
+    assert any(text.startswith("vllm serve meta-llama/Llama-3.1-8B") for text in shown)
