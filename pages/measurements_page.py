@@ -2,7 +2,18 @@
 
 import streamlit as st
 
-from pages.ui import checking, commands, comparing, fitting, judging, measured_table, parts, state, uploads
+from pages.ui import (
+    checking,
+    commands,
+    comparing,
+    fitting,
+    judging,
+    measured_table,
+    others,
+    parts,
+    state,
+    uploads,
+)
 from pages.ui.chart import chart
 from slmopt.figures import measurements as figures
 from slmopt.reports import measured_groups
@@ -20,15 +31,17 @@ with top:
 
 if found.groups:
     heads = measured_groups.heads(found.rows)
+    drawn = [*found.groups, *(others.shown(found) if "decode" in heads else ())]
     chart(
-        figures.shares(found.groups, heads),
+        figures.shares(drawn, heads),
         title=said.title,
         key="measurement_shares",
         alt=said.alt,
-        phone_height=figures.phone_height(found.groups, len(heads)),
+        phone_height=figures.phone_height(drawn, len(heads)),
         kinds=("ceiling", "estimate", "measured"),
-        data=measured_groups.marks_table(found.groups),
+        data=measured_groups.marks_table(drawn),
     )
+    others.switch(found)
 if said.explanation:
     st.markdown(f":small[{said.explanation}]")
 
@@ -40,5 +53,5 @@ commands.section(state.current())
 if picked is not None:
     parts.arithmetic(measured_rows.arithmetic(picked))
 parts.data_section()
-parts.sources(measured_rows.source_lines(found.rows, sample=found.sample))
+parts.sources([*measured_rows.source_lines(found.rows, sample=found.sample), *others.sources(found)])
 parts.next_link("What helps most here, and in which order?", "plan")

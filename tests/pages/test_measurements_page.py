@@ -9,6 +9,7 @@ import pytest
 
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark, read_many
+from slmopt.measured.others import of_device
 from slmopt.measured.placed import Facts
 from slmopt.reports import measurement_tables as tables
 from slmopt.specs.library import preset_root
@@ -308,3 +309,15 @@ def test_commands_that_would_check_the_scenario(page):
     shown = [block.value for block in page.code]
     assert any(text.startswith("llama-bench -m Llama-3.1-8B-Q4_K_M.gguf -p 2000 -n 200") for text in shown)
     assert any(text.startswith("vllm serve meta-llama/Llama-3.1-8B") for text in shown)
+
+
+def test_others_with_this_chip_are_shown_when_asked_for(page):
+    upload(page, ("mine.csv", DESKTOP))
+    (switch,) = [box for box in page.toggle if box.label.startswith("Others with this chip")]
+    count = len(of_device("rtx-4090"))
+    assert f"({count:,} reference rows, decode)" in switch.label
+    assert "Others with this chip" not in drawn(page)
+    switch.set_value(True).run()
+    assert not page.exception
+    assert "Others with this chip" in drawn(page)
+    assert "Others with NVIDIA GeForce RTX 4090" in said(page).replace("\\", "")
