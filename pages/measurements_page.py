@@ -8,6 +8,7 @@ from pages.ui import (
     comparing,
     fitting,
     judging,
+    mapping,
     measured_table,
     others,
     parts,
@@ -22,6 +23,7 @@ from slmopt.words import measured_rows
 # Its words are known only when the files below have been read.
 top = st.container(gap=26)
 uploads.uploader()
+mapping.section()
 found = judging.gathered(uploads.shown(), state.current())
 said = found.said
 with top:

@@ -321,3 +321,25 @@ def test_others_with_this_chip_are_shown_when_asked_for(page):
     assert not page.exception
     assert "Others with this chip" in drawn(page)
     assert "Others with NVIDIA GeForce RTX 4090" in said(page).replace("\\", "")
+
+
+def test_a_table_that_no_reader_knows_is_mapped_by_hand(page):
+    odd = b"what,zeit pro wort,wie viele\nLlama-3.1-8B,25,4\nLlama-3.1-8B,40,8\n"
+    upload(page, ("odd.csv", odd))
+    assert "✕ odd.csv has no column with a speed" in said(page).replace("\\", "")
+    opened(page, "slm_mapping")
+    assert "No column is a speed or a time yet" in said(page)
+    # The test's browser has no table editor, so the mapping comes from a file.
+    mapping = (
+        b'{"columns": [{"column": "what", "field": "model"}, {"column": "wie viele", "field": "batch"}, '
+        b'{"column": "zeit pro wort", "field": "tpot", "scale": 0.001, "unit": "ms"}], '
+        b'"constants": {"device": "NVIDIA GeForce RTX 4090", "weight_format": "Q4_0"}}'
+    )
+    next(box for box in page.file_uploader if "saved mapping" in box.label.lower()).upload(
+        "m.json", mapping
+    ).run()
+    assert not page.exception
+    press(page, "Use this mapping")
+    assert shown_files(page) == ["odd.csv"]
+    assert sorted(table_of(page)["Measured (tokens/s)"]) == [160, 200]
+    assert "odd.csv has no column" not in said(page).replace("\\", "")
