@@ -76,7 +76,7 @@ def test_a_fixed_time_is_found_and_never_exceeds_what_rows_leave():
 
 def test_a_fixed_time_predicts_better_than_a_fraction_alone():
     for cls in ("consumer-gpu", "ws-gpu", "dc-gpu", "apple", "apu"):
-        ideal, measured = reference._times(reference._of(reference._decode(), cls))
+        ideal, measured = reference._times(reference._of(reference.decode_rows(), cls))
         assert TABLE.loc[cls, "fixed_ms"] > 0
         assert TABLE.loc[cls, "error"] < 0.9 * reference._error(ideal, measured, 0.0)
 
