@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.ui.judging import Gathered
-from slmopt.measured.checks import Finding, Shape, check
+from slmopt.measured.checks import MOST_CHECKED, Finding, Shape, check, unlike_shape
 from slmopt.specs.scenario import Scenario
 from slmopt.words import checks as words
 from slmopt.words.measured_rows import marked
@@ -13,8 +13,10 @@ from slmopt.words.measured_rows import marked
 
 def section(found: Gathered, scenario: Scenario) -> None:
     """The closed list of findings."""
-    shape = None if found.sample else Shape(scenario.prompt, scenario.output, scenario.batch)
-    findings = _findings(found.ident, shape, found)
+    findings = _findings(found.ident, found)
+    if not found.sample:
+        shape = Shape(scenario.prompt, scenario.output, scenario.batch)
+        findings += tuple(unlike_shape(found.read.rows.iloc[:MOST_CHECKED], shape))
     if not findings:
         return
     with st.expander(words.head(findings), key="slm_checks"):
@@ -22,6 +24,7 @@ def section(found: Gathered, scenario: Scenario) -> None:
 
 
 @st.cache_resource(max_entries=16, scope="session", show_spinner=False)
-def _findings(ident: str, shape: Shape | None, _found: Gathered) -> tuple[Finding, ...]:
+def _findings(ident: str, _found: Gathered) -> tuple[Finding, ...]:
+    """What does not depend on the scenario, whose fields move often."""
     del ident
-    return check(_found.read.rows, shape)
+    return check(_found.read.rows)

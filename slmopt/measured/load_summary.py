@@ -17,6 +17,8 @@ DRIFT: Final = 0.05
 """Relative change between first and last third above which a run drifted, if it is beyond their spread."""
 
 FEWEST_A_THIRD: Final = 5
+SURE: Final = 3.0
+"""Standard errors that a change must be away from none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Drift:
     @property
     def real(self) -> bool:
         """Whether the change is larger than chance and than ``DRIFT``."""
-        return abs(self.change) > max(DRIFT, 2.0 * self.error)
+        return abs(self.change) > max(DRIFT, SURE * self.error)
 
 
 @dataclass(frozen=True, slots=True)
