@@ -82,17 +82,20 @@ class LoadFile:
         return cls(path, path.open("a", encoding="utf-8"), done)
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Add a line; it is on its way to the disk when this returns."""
+        """Add a line; it is on its way to the disk when this returns. A closed file takes none: the run was stopped."""
         plain = {
             name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in record.items()
         }
         with self._lock:
+            if self.file.closed:
+                return
             self.file.write(json.dumps(plain, ensure_ascii=False) + "\n")
             self.file.flush()
 
     def close(self) -> None:
-        """Close the file."""
-        self.file.close()
+        """Close the file; requests that are still under way leave no row."""
+        with self._lock:
+            self.file.close()
 
 
 def _loaded(line: bytes) -> dict[str, Any] | None:

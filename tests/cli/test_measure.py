@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 from tests.cli.command import call
 from tests.measured.streaming_server import TOKENS, serving
+from tests.shared import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +107,39 @@ def test_a_bad_address_is_refused(tmp_path):
     assert answer.code == 2
     assert "must begin with http:// or https://" in answer.err
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no such signal to one process")
+def test_an_interrupt_loses_nothing_and_leaves_no_traceback(server, tmp_path):
+    out = tmp_path / "rows.jsonl"
+    flags = [
+        "--url",
+        server.url,
+        "--model",
+        "slow",
+        "--out",
+        str(out),
+        "--concurrency",
+        "4",
+        "--minutes",
+        "5",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slmopt", "measure", *flags],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    until = time.monotonic() + 60
+    while time.monotonic() < until and (not out.exists() or len(out.read_text().splitlines()) < 8):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert (
+        "stopped: what was measured is in rows.jsonl; the same command with --resume goes on with it" in err
+    )
+    assert "Traceback" not in err
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(rows) >= 8

@@ -12,11 +12,14 @@ from slmopt.measured.detect import read_benchmark, read_many
 from slmopt.measured.others import of_device
 from slmopt.measured.placed import Facts
 from slmopt.reports import measurement_tables as tables
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.library import preset_root
 from slmopt.words import measurements as words
+from tests.measured.sweeps import sweep
 from tests.pages.app import answer, go, open_page, said
 
 PAGE = "measurements_page"
+HIDDEN = Calibration(overlap="products", bandwidth_gbs=25, matrix_tflops=0.1, fixed_ms=0.8)
 SAMPLE = preset_root() / "this_machine"
 FOUR_BIT = (SAMPLE / "llama-bench_1b_Q4_0.csv").read_bytes()
 BATCHES = (SAMPLE / "batched-bench_135m_Q8_0_t2.jsonl").read_bytes()
@@ -343,3 +346,14 @@ def test_a_table_that_no_reader_knows_is_mapped_by_hand(page):
     assert shown_files(page) == ["odd.csv"]
     assert sorted(table_of(page)["Measured (tokens/s)"]) == [160, 200]
     assert "odd.csv has no column" not in said(page).replace("\\", "")
+
+
+def test_uploaded_rows_are_fitted_with_what_the_user_said_of_them(page):
+    upload(page, ("steps.csv", sweep(HIDDEN, contexts=[0, 512])))
+    choose(page, "Device of rows that name none", EPYC)
+    opened(page, "slm_fit")
+    assert "on the 40 rows fitted" in said(page)
+    press(page, "Use this fit")
+    fit = Calibration.parse(page.session_state["fit"])
+    assert fit.bandwidth_gbs == pytest.approx(25, rel=0.05)
+    assert page.session_state["device"] == EPYC
