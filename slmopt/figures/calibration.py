@@ -17,6 +17,7 @@ from slmopt.measured.calibration import Fit
 from slmopt.words import numbers as n
 
 _ROOM: Final = 1.25
+_SHORT: Final = 100.0
 
 
 def measured_against_predicted(shown: Sequence[Named[Fit]]) -> go.Figure:
@@ -26,6 +27,8 @@ def measured_against_predicted(shown: Sequence[Named[Fit]]) -> go.Figure:
     )
     low, high = 1e3 * float(times.min()) / _ROOM, 1e3 * float(times.max()) * _ROOM
     ends = np.array([low, high])
+    # Decades alone would leave a short axis with one label or none.
+    ticks: Spec = {"dtick": "D2"} if high / low < _SHORT else {}
     data: list[Spec] = [
         *_corridor(ends),
         line(ends, ends, "estimate", name="equal"),
@@ -52,6 +55,8 @@ def measured_against_predicted(shown: Sequence[Named[Fit]]) -> go.Figure:
             y_scale="log",
             x_limits=(low, high),
             y_limits=(low, high),
+            x_axis=ticks,
+            y_axis=ticks,
             height=theme.HEIGHT_SIDE,
             notes=[note(high, high, "equal", at="right", up="top", dx=-34, name="equal word")],
         ),
