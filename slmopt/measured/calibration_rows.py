@@ -41,7 +41,7 @@ class FitRows:
 
     ``seconds`` a pass; ``batch`` sequences, ``context`` cached and ``prompt`` fed tokens a sequence (0: decode);
     ``stored_bytes`` of the whole model; ``model`` names what is left out together, ``label`` says what a point is,
-    ``at`` is the position of its first row in the table. ``bandwidth`` and ``peak`` are the device's ceilings (bytes/s,
+    ``setting`` how it ran. ``bandwidth`` and ``peak`` are the device's ceilings (bytes/s,
     FLOP/s; NaN where not known), ``cache_step`` what the costs were counted with.
     """
 
@@ -58,7 +58,6 @@ class FitRows:
     bandwidth: Floats
     peak: Floats
     cache_step: Floats
-    at: Ints
     model: Texts
     label: Texts
     device: Texts
@@ -151,7 +150,6 @@ def _points(rows: pd.DataFrame, claim: Claims, at: Ints, found: Place) -> FitRow
         bandwidth=np.full(size, setup.bandwidth),
         peak=peak,
         cache_step=np.full(size, float(step)),
-        at=at,
         model=_texts(setup.model.name, size),
         label=_labels(setup.model.name, setup.weights.name, claim, batch, past),
         device=_texts(setup.device.name, size),
@@ -193,7 +191,6 @@ def _settings(rows: pd.DataFrame, at: Ints) -> Texts:
 
 _EMPTY: Final = FitRows(
     *(np.zeros(0),) * 13,
-    np.zeros(0, dtype=np.int64),
     *(np.zeros(0, dtype=object),) * 4,
 )
 

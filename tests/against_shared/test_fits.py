@@ -37,7 +37,6 @@ def points(rows: pd.DataFrame) -> FitRows:
         bandwidth=columns["bw"],
         peak=columns["peak"],
         cache_step=none + 1,
-        at=np.arange(len(rows)),
         model=names,
         label=names,
         device=names,
