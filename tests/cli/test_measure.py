@@ -143,3 +143,18 @@ def test_an_interrupt_loses_nothing_and_leaves_no_traceback(server, tmp_path):
     assert "Traceback" not in err
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) >= 8
+
+
+def test_rows_that_state_no_speed_leave_no_notes(server, tmp_path):
+    measure(server, tmp_path, "--requests", "2", model="silent")
+    told = call(
+        "compare",
+        str(tmp_path / "rows.jsonl"),
+        "--device",
+        "rtx-4090",
+        "--model",
+        "llama-3.2-1b",
+        "--weights",
+        "f16",
+    )
+    assert "0 rows:" not in told.out
