@@ -2,4 +2,6 @@
 
 import streamlit as st
 
-app = st.App("pages/ui/main.py")
+from pages.ui.ahead import ROUTE
+
+app = st.App("pages/ui/main.py", routes=[ROUTE])

@@ -1,6 +1,6 @@
-"""`make bench`: the million-point pass, the fit to the own sweep, then key press to painted figure on every page.
+"""`make bench`: the million-point pass, the simulation, the fit to the own sweep, then key press to painted figure.
 
-    python -m benchmarks.bench [pass] [fit] [browser] [--samples N] [--page NAME]
+    python -m benchmarks.bench [pass] [serving] [fit] [browser] [--samples N] [--page NAME]
 
 Exits 1 where a limit is missed, so that a slow change is noticed.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import browser_latency, fit_errors, pass_points
+from benchmarks import browser_latency, fit_errors, pass_points, serving
 
-PARTS = ("pass", "fit", "browser")
+PARTS = ("pass", "serving", "fit", "browser")
 
 
 def main() -> int:
@@ -26,6 +26,8 @@ def main() -> int:
         parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
     parts = asked.parts or PARTS
     kept = [pass_points.report()] if "pass" in parts else []
+    if "serving" in parts:
+        kept.append(serving.report())
     if "fit" in parts:
         kept.append(fit_errors.report())
     if "browser" in parts:

@@ -1,12 +1,10 @@
 """Batching: what does each further sequence bring, and what does it cost?"""
 
-from pages.ui import parts, state
+from pages.ui import beside, economy, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
-from slmopt.figures import batch_sides, batching
-from slmopt.figures.named import Named
-from slmopt.reports import batch_tables as tables
+from slmopt.reports.pictures import batching as pictures
 from slmopt.specs.scenario import Scenario
 from slmopt.theory.batch_points import batching_view
 from slmopt.theory.evaluation import evaluate
@@ -17,11 +15,11 @@ from slmopt.words.sources import source_lines
 scenario = state.current()
 evaluation = evaluate(scenario)
 view = batching_view(evaluation)
-shown = [Named("", view)]
 
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(view))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(view)])
+beside.table()
 
 left, right = side_by_side()
 with left:
@@ -29,33 +27,17 @@ with left:
 with right:
     slider_view("context", scenario.change(context=None).depth, place="batching")
 
-chart(
-    batching.throughput(shown),
-    title=words.throughput_title(view),
-    key="batching_throughput",
-    alt=words.throughput_alt(view),
-    kinds=("ceiling", "estimate"),
-    data=tables.throughput(view),
-)
+throughput, users, steps = pictures.pictures(view, pins.results(lambda s: batching_view(evaluate(s))))
+chart(throughput)
 left, right = side_by_side()
 with left:
-    chart(
-        batch_sides.users(shown),
-        title=words.user_title(view),
-        key="batching_users",
-        alt=words.user_alt(view),
-        data=tables.users(view),
-    )
+    chart(users)
 with right:
-    chart(
-        batch_sides.steps(shown),
-        title=words.step_title(view),
-        key="batching_steps",
-        alt=words.step_alt(view),
-        data=tables.steps(view),
-    )
+    chart(steps)
 
-parts.arithmetic(words.arithmetic(view))
+economy.section(evaluation, pins.results(evaluate))
+
+parts.arithmetic([*words.arithmetic(view), *economy.arithmetic(evaluation)])
 parts.data_section()
 parts.sources(source_lines(evaluation))
-parts.next_link("What fills the memory, and what would free it?", "memory")
+parts.next_link("What do users wait for when requests come as they please?", "simulate")

@@ -1,14 +1,12 @@
 """First token: what does the prompt cost, and whom does it stall?"""
 
-from pages.ui import fields, parts, state
+from pages.ui import beside, fields, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
-from slmopt.figures import first_token as figures
-from slmopt.figures.named import Named
-from slmopt.reports import first_token_tables as tables
+from slmopt.reports.pictures import first_token as pictures
 from slmopt.theory.evaluation import evaluate
-from slmopt.theory.first_token import compute_bound_from, hit_curve, longest_prompt, prompt_curve
-from slmopt.theory.interference import CHUNKS, chunked, whole
+from slmopt.theory.first_token import compute_bound_from, hit_curve, longest_prompt
+from slmopt.theory.interference import whole
 from slmopt.words import arithmetic
 from slmopt.words import first_token as words
 from slmopt.words.scenario_line import scenario_line
@@ -27,40 +25,17 @@ if target_s is not None:
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(evaluation, compute_bound_from(setup)))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(evaluation, longest, all_cached)])
+beside.table()
 
 fields.slider_view("prompt", float(scenario.prompt), place="first_token")
-curve = prompt_curve(setup)
-ttft = float(ceiling.latency.ttft_s)
-chart(
-    figures.against_prompt([Named("", curve)], (float(scenario.prompt), ttft), target_s),
-    title=words.prompt_title(evaluation),
-    key="first_token_prompt",
-    alt=f"{words.prompt_title(evaluation)}. First token in ms against prompt length, ceiling and estimate.",
-    kinds=("ceiling", "estimate"),
-    data=tables.curve(curve, "prompt_tokens"),
-)
+at_once = whole(setup, ceiling.decode_roof, ceiling.prefill_roof)
+prompt, hit, gaps = pictures.pictures(evaluation, hits, at_once, pins.results(evaluate))
+chart(prompt)
 left, right = side_by_side()
 with left:
-    title = words.hit_title(evaluation, float(hits.ceiling[0]), all_cached)
-    chart(
-        figures.against_hit(hits, (float(scenario.prefix_hit), ttft)),
-        title=title,
-        key="first_token_hit",
-        alt=f"{title}. First token against the prompt tokens that are cached, 0 to {scenario.prompt - 1:,}.",
-        data=tables.curve(hits, "cached_tokens"),
-    )
+    chart(hit)
 with right:
-    step = float(ceiling.decode.seconds)
-    at_once = whole(setup, ceiling.decode_roof, ceiling.prefill_roof)
-    pieces = [chunked(setup, ceiling.prefill_roof, size) for size in CHUNKS if size < at_once.chunk]
-    rows = words.gap_rows(at_once, pieces)
-    chart(
-        figures.gaps(rows, step),
-        title=words.gap_title(at_once, step),
-        key="first_token_gaps",
-        alt=f"{words.gap_title(at_once, step)}. Longest gap between tokens, whole prompt and chunks.",
-        data=tables.gaps(rows),
-    )
+    chart(gaps)
 
 parts.arithmetic(arithmetic.first_token(evaluation, at_once))
 parts.data_section()

@@ -16,8 +16,7 @@ from pages.ui import (
     uploads,
 )
 from pages.ui.chart import chart
-from slmopt.figures import measurements as figures
-from slmopt.reports import measured_groups
+from slmopt.reports.pictures import measurements as pictures
 from slmopt.words import measured_rows
 
 # Its words are known only when the files below have been read.
@@ -26,23 +25,17 @@ uploads.uploader()
 mapping.section()
 found = judging.gathered(uploads.shown(), state.current())
 said = found.said
+drawn = [*found.groups, *others.shown(found)]
+if not found.sample or len(drawn) > len(found.groups):
+    state.not_of_the_scenario_alone()
 with top:
     parts.scenario_line(said.line)
     parts.answer(said.answer)
     parts.tiles([parts.Tile(*tile) for tile in said.tiles])
 
 if found.groups:
-    heads = measured_groups.heads(found.rows)
-    drawn = [*found.groups, *(others.shown(found) if "decode" in heads else ())]
-    chart(
-        figures.shares(drawn, heads),
-        title=said.title,
-        key="measurement_shares",
-        alt=said.alt,
-        phone_height=figures.phone_height(drawn, len(heads)),
-        kinds=("ceiling", "estimate", "measured"),
-        data=measured_groups.marks_table(drawn),
-    )
+    (shares,) = pictures.pictures(found.rows, drawn, said.title, said.alt)
+    chart(shares)
     others.switch(found)
 if said.explanation:
     st.markdown(f":small[{said.explanation}]")

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from pages.ui import parts, state
+from pages.ui import beside, parts, state
 from pages.ui.chart import chart
 from slmopt.advice.plan import plan
-from slmopt.figures import plan as figures
 from slmopt.reports import plan_tables
+from slmopt.reports.pictures import plan as pictures
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import arithmetic
 from slmopt.words import plan as words
@@ -20,16 +20,10 @@ trials = plan(scenario)
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(trials))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(trials)])
+beside.table()
 
-chart(
-    figures.matrix(trials),
-    title=words.matrix_title(trials),
-    key="plan_matrix",
-    alt=words.matrix_alt(trials),
-    kinds=("estimate",),
-    phone_height=420,
-    data=plan_tables.gains(trials),
-)
+(matrix,) = pictures.pictures(trials)
+chart(matrix)
 
 st.markdown("#### The order of operations, for this scenario")
 st.markdown(

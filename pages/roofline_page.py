@@ -2,30 +2,32 @@
 
 import streamlit as st
 
-from pages.ui import parts, state
+from pages.ui import beside, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
-from slmopt.figures import intensity, roofline
-from slmopt.figures.named import Named
-from slmopt.reports import batch_tables as tables
+from slmopt.reports.pictures import roofline as pictures
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import roofline_view
 from slmopt.words import roofline as words
+from slmopt.words.operators import PHASES
 from slmopt.words.scenario_line import scenario_line
 from slmopt.words.sources import source_lines
 
 scenario = state.current()
 evaluation = evaluate(scenario)
 view = roofline_view(evaluation)
-shown = [Named("", view)]
 # The rows of an upload that Measurements has set against this scenario.
 measured = st.session_state.get("_slmopt_measured_points", ())
+if measured:
+    state.not_of_the_scenario_alone()
 
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(view))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(view)])
+beside.table()
 
 preset = resolve(scenario.change(bandwidth_gbs=None, peak_tflops=None))
 left, right = side_by_side()
@@ -34,21 +36,19 @@ with left:
 with right:
     slider_view("peak_tflops", words.tflops(preset.decode.ceiling), place="roofline")
 
-chart(
-    roofline.roof(shown, measured),
-    title=words.roof_title(view),
-    key="roofline_roof",
-    alt=words.roof_alt(view),
-    kinds=("ceiling", "estimate", "measured") if measured else ("ceiling", "estimate"),
-    data=tables.roof_points(view, measured),
+roof, intensity = pictures.pictures(view, measured, pins.results(lambda s: roofline_view(evaluate(s))))
+chart(roof)
+chart(intensity)
+phase = st.segmented_control(
+    "Operators of",
+    list(PHASES),
+    default="decode",
+    required=True,
+    format_func=str.capitalize,
+    key="roofline_phase",
+    persist_state="session",
 )
-chart(
-    intensity.intensities(shown),
-    title=words.intensity_title(view),
-    key="roofline_intensity",
-    alt=words.intensity_alt(view),
-    data=tables.intensities(view),
-)
+chart(pictures.operators(operators_view(evaluation))[phase or "decode"])
 
 parts.arithmetic(words.arithmetic(view))
 parts.data_section()

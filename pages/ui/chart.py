@@ -12,7 +12,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from slmopt.figures import theme
+from slmopt.reports.picture import Picture
 
 # Streamlit serves the folder `static` beside its main script as /app/static.
 STATIC = Path(__file__).resolve().parent / "static"
 LIBRARY = "plotly.min.js"
+# What is drawn in the browser; a change to any gives all of them a new address there.
+_MODULES = ("chart.js", "chart.css", "slider.js", "slider.css", "present.js")
 TABLES_KEY = "_slmopt_tables"
 # Longer columns of numbers travel as binary: smaller, and faster to write and to read.
 _BINARY_FROM = 24
@@ -36,47 +39,30 @@ _DIGITS = 6
 _log = logging.getLogger(__name__)
 
 
-def chart(
-    figure: go.Figure,
-    *,
-    title: str,
-    key: str,
-    alt: str,
-    height: int | None = None,
-    phone_height: int = theme.HEIGHT_PHONE,
-    kinds: Sequence[theme.KindName] = (),
-    data: pd.DataFrame | None = None,
-) -> None:
-    """Draw a figure under its title.
+def chart(picture: Picture) -> None:
+    """Draw a figure under its title; zoom and pan live as long as its key does.
 
-    Parameters
-    ----------
-    title
-        The finding, 12 words at most; `**…**` for its numbers.
-    key
-        Stable and unique on the page: zoom and pan live as long as it does.
-    alt
-        What the picture shows, for those who do not see it; it repeats title and range.
-    height, phone_height
-        [px] Without `height`, the layout's own. The second serves widths below 480 px.
-    kinds
-        Draws the page's one key beside the title.
-    data
-        The figure's numbers; `parts.data_section()` shows them, with a download.
+    `parts.data_section()` shows the numbers of all figures drawn, with a download each.
     """
-    if data is not None:
-        st.session_state.setdefault(TABLES_KEY, {})[key] = (title.replace("**", ""), data)
-    payload = {
-        "title": title,
-        "alt": alt,
-        "name": key,
-        "height": height or figure.layout.height or theme.HEIGHT_MAIN,
-        "phoneHeight": phone_height,
-        "phoneBelow": theme.PHONE_BELOW_PX,
-        "kinds": list(kinds),
-        "figure": compact(figure),
-    }
-    _component()(key=key, data=encode(payload))
+    if picture.numbers is not None:
+        st.session_state.setdefault(TABLES_KEY, {})[picture.key] = picture
+    _component()(key=picture.key, data=payload(picture))
+
+
+def payload(picture: Picture) -> bytes:
+    """What the browser is sent of a figure."""
+    return encode(
+        {
+            "title": picture.title,
+            "alt": picture.alt,
+            "name": picture.key,
+            "height": picture.height or picture.figure.layout.height or theme.HEIGHT_MAIN,
+            "phoneHeight": picture.phone_height,
+            "phoneBelow": theme.PHONE_BELOW_PX,
+            "kinds": list(picture.kinds),
+            "figure": compact(picture.figure),
+        }
+    )
 
 
 def begin_page() -> None:
@@ -144,34 +130,37 @@ def _number(value: float) -> float | int | None:
 def _component() -> Any:
     """The registered component; once a process, with plotly.js put where Streamlit serves it."""
     place_library()
-    return st.components.v2.component("slmopt.chart", js=_loader(), isolate_styles=False)
+    code = loader(
+        "chart.js",
+        library=f"{LIBRARY}?v={plotly.__version__}",
+        slots=[*theme.SLOTS, *theme.SURFACES],
+        light=[*theme.CATEGORICAL["light"], *theme.SURFACE_VALUES["light"]],
+    )
+    return st.components.v2.component("slmopt.chart", js=code, isolate_styles=False)
 
 
-def _loader() -> str:
+def loader(module: str, **options: Any) -> str:
     """The few lines that travel with every message; the component itself is a file that browsers keep."""
-    version = hashlib.sha256((STATIC / "chart.js").read_bytes() + (STATIC / "chart.css").read_bytes())
-    options = {
-        "version": version.hexdigest()[:12],
-        "library": f"{LIBRARY}?v={plotly.__version__}",
-        "slots": [*theme.SLOTS, *theme.SURFACES],
-        "light": [*theme.CATEGORICAL["light"], *theme.SURFACE_VALUES["light"]],
-    }
-    return _LOADER.replace("OPTIONS", json.dumps(options, separators=(",", ":")))
+    digest = hashlib.sha256()
+    for name in _MODULES:
+        digest.update((STATIC / name).read_bytes())
+    written = json.dumps({"version": digest.hexdigest()[:12], **options}, separators=(",", ":"))
+    return _LOADER.replace("OPTIONS", written).replace("MODULE", module)
 
 
 # The application's root is read from Streamlit's own script, since pages have addresses of their own.
 _LOADER = """
 const own = document.querySelector('script[type="module"][src*="/static/js/"]');
 const root = own ? own.src.split("/static/js/")[0] : location.origin;
-const options = OPTIONS;
+const options = { ...OPTIONS, root };
 export default async function (component) {
   try {
-    const chart = await import(`${root}/app/static/chart.js?v=${options.version}`);
-    return chart.default(component, options);
+    const part = await import(`${root}/app/static/MODULE?v=${options.version}`);
+    return part.default(component, options);
   } catch (error) {
     console.warn(error);
     component.parentElement.textContent =
-      `This figure could not load its drawing code from ${root}/app/static. Reload the page to try again.`;
+      `This could not load its code from ${root}/app/static. Reload the page to try again.`;
   }
 }
 """

@@ -11,6 +11,7 @@ from slmopt.figures import before_after as figures
 from slmopt.figures.named import Named
 from slmopt.measured.before_after import BeforeAfter, Quality, before_after, side, sides
 from slmopt.reports.measurement_tables import safe
+from slmopt.reports.picture import Picture
 from slmopt.words import before_after as words
 from slmopt.words.measured_rows import marked
 
@@ -78,12 +79,14 @@ def _body(rows: pd.DataFrame, parts: dict[str, tuple[str, ...]]) -> None:
     st.markdown(words.answer(found))
     if len(found.rows):
         chart(
-            figures.ratios([Named("", found)]),
-            title=words.title(found),
-            key="measurement_change",
-            alt=words.alt(found),
-            kinds=("measured",),
-            data=safe(words.table(found)),
+            Picture(
+                "measurement_change",
+                words.title(found),
+                words.alt(found),
+                figures.ratios([Named("", found)]),
+                lambda: safe(words.table(found)),
+                kinds=("measured",),
+            )
         )
         st.dataframe(words.table(found), hide_index=True, key="change_rows")
     st.markdown("\n".join(f"- :small[{marked(text, 300)}]" for text in words.notes(found)))

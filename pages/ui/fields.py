@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import streamlit as st
 
+from pages.ui import slider
 from slmopt.words import numbers
 
 
@@ -83,6 +83,27 @@ FIELDS = {
         Field("bandwidth_fraction", "Bandwidth reached (0 to 1)"),
         Field("compute_fraction", "Matrix rate reached (0 to 1)"),
         Field("fixed_ms", "Fixed time a pass (ms)"),
+        Field("devices", "Devices", True, help="How many such devices share the model."),
+        Field("link_gbs", "Link (GB/s)", help="What joins the devices, or card and host: per direction."),
+        Field("link_latency_us", "Link latency (µs)", help="Time of one message over the link."),
+        Field(
+            "gpu_layers",
+            "Layers on the card",
+            True,
+            help="llama.cpp's -ngl: the head counts as the last layer, and the last ones go to the card first.",
+        ),
+        Field(
+            "cpu_moe_layers",
+            "Experts on the host (layers)",
+            True,
+            help="llama.cpp's --n-cpu-moe: the first layers' experts stay on the host.",
+        ),
+        Field("micro_batch", "Micro-batch (tokens)", True, help="llama.cpp's --ubatch-size."),
+        Field(
+            "gpu_memory_utilization",
+            "Memory filled (0 to 1)",
+            help="--gpu-memory-utilization of vLLM, --mem-fraction-static of SGLang.",
+        ),
         Field("buffers_gb", "Buffers (GB)"),
         Field("block_tokens", "Block (tokens)", True),
     )
@@ -114,7 +135,7 @@ def number_field(
         with left:
             _entry(field, preset, disabled)
         with right:
-            slider_view(name, preset, place="panel", label_visibility="collapsed")
+            slider_view(name, preset, place="panel", labelled=False)
     else:
         _entry(field, preset, disabled)
     if value_of(name) is not None and (preset is not None or note):
@@ -143,13 +164,7 @@ def _plain(value: float | None, field: Field) -> str:
     return f"{value:,.0f}" if field.whole else numbers.trimmed(numbers.figures(value, 4))
 
 
-def slider_view(
-    name: str,
-    preset: float | None,
-    *,
-    place: str,
-    label_visibility: Literal["visible", "collapsed"] = "visible",
-) -> None:
+def slider_view(name: str, preset: float | None, *, place: str, labelled: bool = True) -> None:
     """A 1-2-5 slider over the field; moving it writes the field.
 
     A value between the stops is a stop of its own while it lasts, so that the slider never shows another than the field.
@@ -159,24 +174,19 @@ def slider_view(
     key = f"_slider_{place}_{name}"
     now = value_of(name)
     at = now if now is not None else preset
-    stops: list[float | int | str] = [_stop(stop, field) for stop in field.steps]
+    stops = list(field.steps)
+    if at is not None and _plain(at, field) not in {_plain(stop, field) for stop in stops}:
+        stops = sorted([*stops, at])
+    values: list[float | int | None] = [_stop(stop, field) for stop in stops]
     if at is None:
-        stops.insert(0, numbers.UNKNOWN)
-        st.session_state[key] = numbers.UNKNOWN
-    else:
-        # Two stops that read alike could not be told apart.
-        same = next((stop for stop in field.steps if _plain(stop, field) == _plain(at, field)), None)
-        if same is None:
-            stops = [_stop(value, field) for value in sorted([*field.steps, at])]
-        st.session_state[key] = _stop(at if same is None else same, field)
-    st.select_slider(
-        field.label,
-        stops,
+        values.insert(0, None)
+    texts = [_plain(value, field) for value in values]
+    slider.slider(
+        slider.Stops(field.label, tuple(values), tuple(texts), texts.index(_plain(at, field))),
         key=key,
-        on_change=_take,
-        args=(name, key),
-        label_visibility=label_visibility,
-        format_func=lambda stop: stop if isinstance(stop, str) else _plain(stop, field),
+        field=name,
+        labelled=labelled,
+        moved=_take,
     )
 
 
@@ -184,8 +194,6 @@ def _stop(value: float, field: Field) -> float | int:
     return int(value) if field.whole or value == int(value) else value
 
 
-def _take(name: str, key: str) -> None:
-    chosen = st.session_state[key]
-    if isinstance(chosen, str):
-        return
-    st.session_state[name] = int(chosen) if FIELDS[name].whole else float(chosen)
+def _take(name: str, value: float | None) -> None:
+    if value is not None:
+        st.session_state[name] = int(value) if FIELDS[name].whole else float(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import streamlit as st
@@ -9,6 +10,7 @@ import streamlit as st
 from pages.ui import own
 from pages.ui.chart import chart
 from pages.ui.judging import Gathered
+from slmopt.reports.picture import Picture
 from slmopt.specs.base import SpecError
 from slmopt.specs.library import library, preset_root
 from slmopt.words.calibrated import measured_range
@@ -49,12 +51,14 @@ def _body(found: Gathered) -> None:
         st.markdown(":small[Sample: this project's sweep of single steps on its two-core machine.]")
     st.markdown(words.summary(fit))
     chart(
-        figures.measured_against_predicted([Named("", fit)]),
-        title=words.title(fit),
-        key="measurement_fit",
-        alt=words.alt(fit),
-        kinds=("estimate", "measured"),
-        data=tables.points(fit),
+        Picture(
+            "measurement_fit",
+            words.title(fit),
+            words.alt(fit),
+            figures.measured_against_predicted([Named("", fit)]),
+            partial(tables.points, fit),
+            kinds=("estimate", "measured"),
+        )
     )
     st.dataframe(words.rate_rows(fit), hide_index=True, key="fit_rates")
     st.markdown("\n".join(f"- :small[{marked(text, 300)}]" for text in words.notes(fit, used)))

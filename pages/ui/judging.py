@@ -65,7 +65,7 @@ class Told:
     facts: Facts
 
 
-def _sample(scenario: Scenario) -> Gathered:
+def sample(scenario: Scenario) -> Gathered:
     """The bundled sweep; where the panel's device is its machine, with what the panel changes of it."""
     own = resolve(scenario).device.name == library().devices[SAMPLE_DEVICE].name
     return _sample_judged(json.dumps(Facts.of(scenario).overrides if own else {}))
@@ -104,7 +104,7 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     """
     if not files:
         st.session_state[POINTS_KEY] = ()
-        return _sample(scenario)
+        return sample(scenario)
     key = tuple((label, file.digest) for label, file in files.items())
     read = _together(key, [file.read for file in files.values()])
     lost = lacking(key, read)

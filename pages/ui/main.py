@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import chart, panel, parts, reading, sitemap, state
+from pages.ui import chart, panel, parts, present, reading, sitemap, state
 from slmopt.advice.plan import plan
 from slmopt.theory.evaluation import evaluate
 
@@ -45,6 +45,9 @@ def main() -> None:
     st.logo(str(HERE / "assets" / "logo.svg"))
     st.html(HERE / "assets" / "page.css")
     chart.begin_page()
+    # The default page's own address is empty.
+    state.enter(page.url_path or sitemap.PAGES[0].url_path)
+    present.stage()
     if not state.panel_stands():
         # Only drawn fields take what the address says.
         _panel()
@@ -69,14 +72,16 @@ def _panel() -> None:
 
 def _page(page: st.Page) -> None:
     with st.container(key="slm_page", width=1100, gap=26):
-        for key, sentence in state.unknown().items():
-            parts.error_box(sentence, f"slm_unknown_{key}")
+        # The page keeps its place whether or not something is said above it, and its figures the reader's zoom.
+        notices = st.container(gap=26)
         problem = state.error()
-        if not problem:
-            page.run()
-            return
-        parts.error_box(problem)
-        with parts.dimmed():
+        with notices:
+            for key, sentence in state.unknown().items():
+                parts.error_box(sentence, f"slm_unknown_{key}")
+            if problem:
+                parts.error_box(problem)
+                parts.last_valid()
+        with st.container(key="slm_body", gap=26):
             page.run()
 
 

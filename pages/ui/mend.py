@@ -95,4 +95,7 @@ def _use(model: Model, found: FileModel | None) -> None:
     if found is not None and found.weights is not None:
         st.session_state["weights"] = own.add_weights(found.weights)
         st.session_state["weight_bits"] = None
+    elif found is not None and found.named_weights is not None:
+        st.session_state["weights"] = found.named_weights.name
+        st.session_state["weight_bits"] = None
     model_file.forget()

@@ -8,14 +8,16 @@ import streamlit as st
 from pages.ui.judging import Gathered
 from slmopt.figures.measured_marks import Group
 from slmopt.figures.named import Named
-from slmopt.reports import others
+from slmopt.reports import measured_groups, others
 
 KEY = "measurement_others"
 
 
 def shown(found: Gathered) -> list[Named[Group]]:
-    """The groups to add to the figure; none unless they are asked for."""
-    return others.groups(_rows(found.ident, found)) if st.session_state.get(KEY) else []
+    """The groups to add to the figure; none unless they are asked for, and decode is shown."""
+    if not st.session_state.get(KEY) or "decode" not in measured_groups.heads(found.rows):
+        return []
+    return others.groups(_rows(found.ident, found))
 
 
 def switch(found: Gathered) -> None:

@@ -8,7 +8,7 @@ from typing import get_args
 
 import streamlit as st
 
-from pages.ui import fields, own, reading, state
+from pages.ui import beside, fields, own, places, present, reading, state
 from pages.ui.fields import number_field, value_of
 from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME
 from slmopt.specs.base import Sourced
@@ -49,6 +49,7 @@ def scenario_panel() -> None:
         for column, name in zip(st.columns(2, gap="small"), pair, strict=True):
             with column:
                 number_field(name, _workload_preset(name))
+    beside.buttons()
     _groups(base)
 
 
@@ -102,6 +103,7 @@ def _groups(base: Setup) -> None:
     _group("prefix", _prefix_words(), lambda: _numbers(PREFIX))
     _group("speculation", _draft_words(), _speculation)
     _group("engine", "Engine and assumptions", lambda: _engine(base))
+    present.toggle()
 
 
 def _group(key: str, label: str, body: Callable[[], None], *, expanded: bool = False) -> None:
@@ -204,7 +206,8 @@ def _speculation() -> None:
 
 
 def _engine(base: Setup) -> None:
-    st.selectbox("Engine", get_args(Engine), key="engine", bind="query-params")
+    engine = st.selectbox("Engine", get_args(Engine), key="engine", bind="query-params")
+    places.draw(engine, base)
     st.selectbox("Compute type", [AUTO, *get_args(Rate)[1:]], key="compute", bind="query-params")
     caches = [record.name for record in library().caches.values()]
     st.selectbox("Cache for values", [SAME, *caches], key="cache_v", bind="query-params")
@@ -216,14 +219,20 @@ def _engine(base: Setup) -> None:
             if st.session_state.get(key) not in units:
                 st.session_state[key] = units[0]
             st.selectbox(f"{phase.capitalize()} runs on", units, key=key, bind="query-params")
+    for name in ASSUMED:
+        preset = getattr(DEFAULT, name)
+        number_field(name, None if preset is None else float(preset))
+    _reset((*ASSUMED, *places.NUMBERS))
     _fit()
-    _numbers(ASSUMED)
 
 
 def _fit() -> None:
     """What a fit to measurements gives, and the way back from it."""
-    fit = state.current().calibration
-    if fit is None or not st.session_state.get("fit"):
+    held = state.current()
+    if held.calibration is None or not st.session_state.get("fit"):
         return
-    st.markdown(f":small[Fitted to your rows: {escape(estimate_words(fit))}.]")
+    said = "Not used here: it is of one device with the whole model on it."
+    if held.fit is not None:
+        said = f"Fitted to your rows: {escape(estimate_words(held.fit))}."
+    st.markdown(f":small[{said}]")
     st.button("Drop the fit", key="drop_fit", on_click=fields.reset, args=(("fit",),))

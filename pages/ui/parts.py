@@ -2,14 +2,14 @@
 
 import html
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
 from pages.ui import chart, sitemap
+from slmopt.words.scenario_line import escape
 
 # Numbers stay on one line with their units.
 _BOLD = re.compile(r"\*\*.+?\*\*")
@@ -63,14 +63,14 @@ def arithmetic(lines: str | Sequence[str]) -> None:
 
 def data_section() -> None:
     """The closed section with the numbers of every figure that was drawn with `data=`."""
-    tables = st.session_state.get(chart.TABLES_KEY, {})
+    pictures = st.session_state.get(chart.TABLES_KEY, {})
     section = st.expander("Data", key="slm_data", on_change="rerun")
     if not section.open:
         return
     with section:
-        for key, (title, table) in tables.items():
-            st.markdown(f"**{title}**")
-            data_table(table, f"slmopt-{key}.csv")
+        for key, picture in pictures.items():
+            st.markdown(f"**{escape(picture.heading)}**")
+            data_table(picture.numbers(), f"slmopt-{key}.csv")
 
 
 def data_table(table: pd.DataFrame, file_name: str) -> None:
@@ -118,9 +118,6 @@ def error_box(sentence: str, key: str = "slm_error") -> None:
         st.markdown(f"✕ {sentence}")
 
 
-@contextmanager
-def dimmed(label: str = "The last valid answer:") -> Iterator[None]:
-    """The last valid answer while the present entry is wrong: labelled and pale."""
-    st.markdown(f":small[{label}]")
-    with st.container(key="slm_dimmed", gap=26):
-        yield
+def last_valid() -> None:
+    """What stands above the pale page while the present entry is wrong."""
+    st.markdown(":small[The last valid answer:]")

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import fields, own
+from pages.ui import fields, own, places
 from slmopt.specs.base import Sourced
 from slmopt.specs.library import find, library
 from slmopt.specs.scenario import Scenario
@@ -42,7 +42,9 @@ def values() -> dict[str, Any]:
         held = st.session_state.get(name)
         chosen[name] = held if held in units[1:] else None
     chosen["calibration"] = st.session_state.get("fit") or None
-    return {**chosen, **{name: fields.value_of(name) for name in fields.FIELDS}}
+    numbers = {name: fields.value_of(name) for name in fields.FIELDS if name not in places.NUMBERS}
+    model = find("model", presets.models, chosen["model"])
+    return {**chosen, **numbers, **places.values(chosen["engine"] or DEFAULT.engine, model)}
 
 
 def picked(

@@ -23,6 +23,7 @@ PAGES = (
     Entry("Overview", "overview"),
     Entry("Roofline", "roofline"),
     Entry("Batching", "batching"),
+    Entry("Simulate", "simulate"),
     Entry("Memory", "memory"),
     Entry("First token", "first-token"),
     Entry("Speculation", "speculation"),

@@ -17,6 +17,8 @@ _VALID = "_slmopt_valid"
 _ERROR = "_slmopt_error"
 _UNKNOWN = "_slmopt_unknown"
 _DRAWN = "_slmopt_panel_drawn"
+_PAGE = "_slmopt_page"
+_FORETOLD = "_slmopt_foretold"
 
 
 def current() -> Scenario:
@@ -68,3 +70,24 @@ def say_unknown(key: str, sentence: str) -> None:
 def forget_unknown(key: str) -> None:
     """Another record of that kind was chosen."""
     st.session_state.get(_UNKNOWN, {}).pop(key, None)
+
+
+def enter(page: str) -> None:
+    """The page at this address is about to be drawn."""
+    st.session_state[_PAGE] = page
+    st.session_state[_FORETOLD] = True
+
+
+def page_shown() -> str:
+    """The address of the page that is being drawn."""
+    return str(st.session_state.get(_PAGE, ""))
+
+
+def not_of_the_scenario_alone() -> None:
+    """The page's figures also show what this visitor uploaded, so the scenario does not foretell them."""
+    st.session_state[_FORETOLD] = False
+
+
+def foretold() -> str:
+    """The address of the page that is being drawn; empty where its figures follow from more than the scenario."""
+    return page_shown() if st.session_state.get(_FORETOLD) else ""

@@ -54,7 +54,8 @@ def headline(evaluation: Evaluation) -> Headline:
 
 def _first_token(evaluation: Evaluation) -> tuple[float, float]:
     if evaluation.setup.prefill.estimate is not None:
-        estimate = float(evaluation.typical.latency.ttft_s)
+        unknown = np.isnan(float(evaluation.typical.prefill.compute_s))
+        estimate = float("nan") if unknown else float(evaluation.typical.latency.ttft_s)
         return estimate, estimate
     found = bracket(evaluation.ceiling.prefill, evaluation.setup.prefill)
     return (float("nan"), float("nan")) if found is None else (found.fast_s, found.slow_s)

@@ -34,7 +34,7 @@ def targets(evaluation: Evaluation) -> tuple[Target, ...]:
     """Those that the scenario sets and that can be judged."""
     s = evaluation.setup.scenario
     found = []
-    if s.target_ttft_ms is not None and np.isfinite(evaluation.setup.prefill.ceiling or np.nan):
+    if s.target_ttft_ms is not None and np.isfinite(float(evaluation.typical.prefill.compute_s)):
         found.append(_time(evaluation, "ttft", s.target_ttft_ms / 1e3))
     if s.target_tpot_ms is not None and s.output > 1:
         found.append(_time(evaluation, "tpot", s.target_tpot_ms / 1e3))

@@ -9,10 +9,12 @@ from slmopt.cli import inputs
 from slmopt.cli.parser import FULL_NAMES, MODEL_FILES, UsageError
 from slmopt.specs.base import SpecError
 from slmopt.specs.device import RATES
-from slmopt.specs.scenario import Allocation, Engine, Scenario, scenario
+from slmopt.specs.formats import WeightFormat
+from slmopt.specs.places import HOST
+from slmopt.specs.scenario import Allocation, Engine, Parallel, Scenario, scenario
 
 # Scenario fields whose flag has another name; errors speak of flags.
-_FLAGS = {"cache_k": "kv", "cache_v": "kv-v", "allocation": "memory"}
+_FLAGS = {"cache_k": "kv", "cache_v": "kv-v", "allocation": "memory", "cpu_moe_layers": "n-cpu-moe"}
 
 
 def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +22,7 @@ def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what runs where")
     what.add_argument("--model", metavar="M", required=True, help=f"{FULL_NAMES} ({MODEL_FILES})")
     what.add_argument("--device", metavar="D", required=True, help=FULL_NAMES)
-    what.add_argument("--devices", metavar="N", type=inputs.whole, help="how many of them (only 1 so far)")
+    what.add_argument("--devices", metavar="N", type=inputs.whole, help="how many of them")
     what.add_argument("--weights", metavar="W", help=f"{FULL_NAMES}, or bits a weight: --weights 4.5")
     what.add_argument("--kv", metavar="K", help=f"cache format: {FULL_NAMES}, or bits an element")
     what.add_argument(
@@ -35,8 +37,21 @@ def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
         "--capacity-gb", metavar="GB", type=inputs.number, help="usable memory, where it is not the device's"
     )
     what.add_argument(
-        "--gpu-layers", metavar="N", type=inputs.whole, help="partial offload (not computed so far)"
+        "--micro-batch", metavar="N", type=inputs.whole, help="llama.cpp's --ubatch-size (default: 512)"
     )
+    what.add_argument(
+        "--gpu-memory-utilization",
+        metavar="X",
+        type=inputs.number,
+        help="share of memory that vLLM or SGLang fills",
+    )
+    what.add_argument(
+        "--full-windows",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="window layers keep the whole context (llama.cpp: --swa-full)",
+    )
+    _add_places(parser)
 
     load = parser.add_argument_group("workload (tokens)")
     load.add_argument("--batch", metavar="N", type=inputs.whole, help="sequences decoded together")
@@ -77,20 +92,35 @@ def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
     reach.add_argument("--fit", metavar="FILE", help="this machine's rates, as `slmopt fit --out` wrote them")
 
 
-def refuse_what_comes_later(options: argparse.Namespace) -> None:
-    """One clear sentence for the flags that parse but are not computed."""
-    if options.gpu_layers is not None:
-        raise UsageError(
-            "--gpu-layers is not computed so far: leave it out, which puts all layers on the one device."
-        )
-    if options.devices is not None and options.devices != 1:
-        more = "is not computed so far" if options.devices > 1 else "is no number of devices"
-        raise UsageError(f"--devices = {options.devices} {more}: give 1 or leave it out.")
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    """Several devices, and a card beside its host."""
+    places = parser.add_argument_group("more than one memory")
+    places.add_argument(
+        "--parallel", choices=get_args(Parallel), help="how several devices share the model (default: tensor)"
+    )
+    places.add_argument(
+        "--link-gbs",
+        metavar="GB/s",
+        type=inputs.number,
+        help="link, per direction, where it is not the device's",
+    )
+    places.add_argument(
+        "--link-latency-us", metavar="T", type=inputs.number, help="time of a message over it"
+    )
+    places.add_argument(
+        "--gpu-layers",
+        metavar="N",
+        type=inputs.whole,
+        help="llama.cpp's -ngl: the last N of the layers and the head, which is last, run on the device",
+    )
+    places.add_argument(
+        "--n-cpu-moe", metavar="N", type=inputs.whole, help="experts of the first N layers stay on the host"
+    )
+    places.add_argument("--host", metavar="D", help=f"what runs the rest: {FULL_NAMES} (default: {HOST})")
 
 
 def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...]]:
     """The scenario of the flags, and what was assumed where a flag was left out."""
-    refuse_what_comes_later(options)
     if options.draft_tokens and options.acceptance is None:
         raise UsageError(
             "--draft-tokens needs --acceptance, the share of drafted tokens that is accepted (0 to 1): it is never guessed."
@@ -107,7 +137,18 @@ def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...
         values["cache_v"] = inputs.cache(options.kv_v, "--kv-v")
     if options.draft_model is not None:
         values["draft_model"] = inputs.model(options.draft_model, "--draft-model")
+    if options.host is not None:
+        values["host"] = inputs.device(options.host, "--host")
     plain = {
+        "devices": options.devices,
+        "parallel": options.parallel,
+        "link_gbs": options.link_gbs,
+        "link_latency_us": options.link_latency_us,
+        "gpu_layers": options.gpu_layers,
+        "cpu_moe_layers": options.n_cpu_moe,
+        "micro_batch": options.micro_batch,
+        "gpu_memory_utilization": options.gpu_memory_utilization,
+        "full_windows": options.full_windows,
         "engine": options.engine,
         "compute": options.compute,
         "allocation": options.memory,
@@ -139,8 +180,14 @@ def _assumed(options: argparse.Namespace, made: Scenario) -> tuple[str, ...]:
     notes = []
     if options.weights is None and isinstance(made.weights, str):
         notes.append(f"--weights is not given: {made.weights} is assumed")
+    elif options.weights is None and isinstance(made.weights, WeightFormat) and not made.weights.stored:
+        notes.append(f"--weights is not given: {made.weights.id} is taken, as the model's config names")
     if options.kv is None:
         notes.append(f"--kv is not given: an {made.cache_k} cache is assumed")
+    if made.offloads and made.host is None:
+        notes.append(f"--host is not given: {HOST} is assumed, with the most memory that it is sold with")
+    elif made.host is not None and not made.offloads:
+        notes.append("--host has no effect without --gpu-layers or --n-cpu-moe")
     return tuple(notes)
 
 

@@ -41,7 +41,9 @@ def run(options: argparse.Namespace) -> list[str]:
     """The command's output."""
     path = Path(options.file)
     found = inputs.model_file(path)
-    stored = stored_as(found) or (_config_bits(found, path) if found.kind == "config" else None)
+    stored = stored_as(found) or (
+        _config_bits(found, path) if found.kind == "config" and not found.quantised else None
+    )
     values = model_json(found, stored)
     return as_json(values) if options.json else _lines(found, values)
 
@@ -51,7 +53,11 @@ Stored = tuple[float, float, str]
 
 
 def stored_as(found: FileModel) -> Stored | None:
-    """What the weights take, where the file holds them."""
+    """What the weights take, where the file holds them or names their format."""
+    named = found.named_weights
+    if named is not None:
+        said = f"{named.name} weights, as the file's quantisation names"
+        return stored_bytes(named, found.model), bits_per_weight(named, found.model), said
     if found.weights is None:
         return None
     return stored_bytes(found.weights, found.model), bits_per_weight(found.weights, found.model), ""
@@ -63,6 +69,8 @@ def model_json(found: FileModel, stored: Stored | None = None) -> dict[str, Any]
     assumed = [*model.assumed, "16-bit cache for the cache bytes"]
     if stored is not None and stored[2]:
         assumed.append(stored[2])
+    if found.quantised and found.named_weights is None:
+        assumed.append("the file says that its weights are quantised, in a format that is not known here")
     return {
         "name": model.name,
         "params": model.total_params,
@@ -82,8 +90,6 @@ def _config_bits(found: FileModel, path: Path) -> Stored | None:
     try:
         values = load_object(inputs.read_bytes(path / "config.json" if path.is_dir() else path))
     except SpecError:
-        return None
-    if values.get("quantization_config"):
         return None
     text = values.get("text_config")
     for holder in (values, text if isinstance(text, dict) else {}):

@@ -6,12 +6,13 @@ import argparse
 import math
 from typing import Any
 
-from slmopt.cli.arguments import add_scenario_flags, scenario_from
+from slmopt.cli.arguments import add_scenario_flags, as_flags, scenario_from
 from slmopt.cli.estimate_text import estimate_lines
 from slmopt.cli.output import as_json, say
 from slmopt.cli.parser import add_json_flag
 from slmopt.cli.phases import evaluation_json
 from slmopt.specs.base import SpecError
+from slmopt.specs.scenario import Scenario
 from slmopt.theory.evaluation import Evaluation, evaluate
 
 
@@ -31,13 +32,21 @@ def add_commands(commands: Any) -> None:
 def run(options: argparse.Namespace) -> list[str]:
     """The command's output."""
     made, assumed = scenario_from(options)
-    evaluation = evaluate(made)
+    evaluation = _evaluated(made)
     _check_finite(evaluation)
     for warning in evaluation.setup.warnings:
         say(f"warning: {warning}")
     if options.json:
         return as_json({**evaluation_json(evaluation), "assumed": list(assumed)})
     return estimate_lines(evaluation, assumed)
+
+
+def _evaluated(made: Scenario) -> Evaluation:
+    """What follows from the scenario; an error names the flag of a field."""
+    try:
+        return evaluate(made)
+    except SpecError as error:
+        raise SpecError(as_flags(str(error))) from error
 
 
 def _check_finite(evaluation: Evaluation) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from slmopt.cli.output import aligned
 from slmopt.cli.phases import fits, prefill_seconds, sources
 from slmopt.theory.evaluation import Evaluation, Phases
-from slmopt.theory.roofline import PassTime
+from slmopt.theory.roof import PassTime
 from slmopt.words import numbers
 from slmopt.words.numbers import NBSP
+from slmopt.words.places import SIDES, devices_words, offload_words, place_words
 
 Row = list[str]
 Side = str
@@ -44,7 +45,7 @@ def _scenario_line(evaluation: Evaluation) -> str:
         setup.model.name,
         f"{setup.weights.name} weights",
         f"{cache} cache",
-        setup.device.name,
+        devices_words(setup),
         f"{s.prompt:,} + {s.output:,} tokens",
         "1 sequence" if s.batch == 1 else f"{s.batch:,} sequences",
     ]
@@ -60,8 +61,8 @@ def _answer(evaluation: Evaluation) -> Iterator[str]:
         yield f"Decode gives {speed}, and the first token takes {first}: by memory alone."
         yield "No matrix rate is known for these operands; with one, both can only be slower."
     else:
-        yield f"Decode is limited by {best.decode.bound}: {speed}."
-        yield f"The first token is limited by {best.prefill.bound}: it takes {first}."
+        yield f"Decode is limited by {SIDES[best.decode.bound]}: {speed}."
+        yield f"The first token is limited by {SIDES[best.prefill.bound]}: it takes {first}."
     held = evaluation.capacity
     if fits(evaluation) is False:
         most = held.max_sequences or 0
@@ -111,6 +112,10 @@ def _sides(evaluation: Evaluation, step: Callable[[Phases], PassTime]) -> Iterat
     yield _row(
         evaluation, "  compute side", "least", numbers.seconds, lambda p: _f(step(p).compute_s), spread=False
     )
+    if evaluation.setup.scenario.devices > 1:
+        yield _row(
+            evaluation, "  link side", "least", numbers.seconds, lambda p: _f(step(p).link_s), spread=False
+        )
     yield ["  weights read", f"at least {numbers.bytes_(_f(cost.weight_bytes))}"]
     yield ["  cache read", f"at least {numbers.bytes_(_f(cost.cache_bytes))}"]
     yield ["  operations", f"at least {numbers.flops(_f(cost.flops))}"]
@@ -162,7 +167,9 @@ def _speculation_rows(evaluation: Evaluation) -> Iterator[Row]:
 
 def _capacity_rows(evaluation: Evaluation) -> Iterator[Row]:
     held, s = evaluation.capacity, evaluation.setup.scenario
-    yield ["Memory"]
+    yield [f"Memory{place_words(evaluation.setup, held.place)}"]
+    if evaluation.setup.host is not None:
+        yield [f"  {offload_words(evaluation.setup)}"]
     yield ["  weights", numbers.bytes_(held.weight_bytes)]
     yield ["  cache a token", numbers.bytes_(held.bytes_per_token)]
     yield [f"  cache a sequence of {s.depth:,} tokens", numbers.bytes_(held.bytes_per_sequence)]
@@ -213,7 +220,7 @@ def _rate(value: float | None, digits: int = 3) -> str:
 
 
 def _bound(step: PassTime) -> str:
-    return numbers.UNKNOWN if math.isnan(float(step.compute_s)) else step.bound
+    return numbers.UNKNOWN if math.isnan(float(step.compute_s)) else SIDES[step.bound]
 
 
 def _batch(value: float | None) -> str:

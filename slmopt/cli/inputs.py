@@ -78,7 +78,10 @@ def model(text: str, flag: str = "--model") -> Model:
 
 
 def model_and_weights(text: str, flag: str = "--model") -> tuple[Model, WeightFormat | None]:
-    """The model that ``text`` stands for, and how the file it is from stores its weights (None where it has none)."""
+    """The model that ``text`` stands for, and how the file it is from stores its weights, or says that they are stored.
+
+    None where it does neither.
+    """
     found = _spec("model", text, flag)
     if not isinstance(found, FileModel):
         assert isinstance(found, Model)
@@ -87,7 +90,7 @@ def model_and_weights(text: str, flag: str = "--model") -> tuple[Model, WeightFo
         raise SpecError(
             f"{flag}: {found.model.name} is no language model by itself: give the language model's file."
         )
-    return found.model, found.weights
+    return found.model, found.weights or found.named_weights
 
 
 def device(text: str, flag: str = "--device") -> Device:

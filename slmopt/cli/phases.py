@@ -6,8 +6,13 @@ import math
 from typing import Any
 
 from slmopt.specs.scenario import Scenario
+from slmopt.specs.setup import Setup
 from slmopt.theory.evaluation import Evaluation, Phases
-from slmopt.theory.roofline import PassTime
+from slmopt.theory.holders import Holder, holders
+from slmopt.theory.memory import holder_fits
+from slmopt.theory.offload import placed_of
+from slmopt.theory.offload_curve import layers_curve
+from slmopt.theory.roof import PassTime
 from slmopt.theory.speculation import expected_tokens
 
 
@@ -94,7 +99,51 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
             "max_sequences": held.max_sequences,
             "fits": fits(evaluation),
         },
+        "link": _link_json(evaluation),
+        "memories": [_memory_json(setup, holder) for holder in holders(setup)],
+        "offload": _offload_json(setup),
         "warnings": list(setup.warnings),
+    }
+
+
+def _link_json(evaluation: Evaluation) -> dict[str, Any] | None:
+    """The link of several devices: rates (null where nobody states them), and what it takes of both passes."""
+    setup, best, usual = evaluation.setup, evaluation.ceiling, evaluation.typical
+    wire = setup.wire
+    if wire is None or setup.scenario.devices == 1:
+        return None
+    return {
+        "name": wire.name,
+        "bandwidth": wire.bandwidth,
+        "latency_s": wire.latency_s,
+        "decode_s": usual.decode.link_s,
+        "decode_s_at_least": best.decode.link_s,
+        "prefill_s": usual.prefill.link_s,
+        "prefill_s_at_least": best.prefill.link_s,
+    }
+
+
+def _memory_json(setup: Setup, holder: Holder) -> dict[str, Any]:
+    """One memory: of several devices that hold alike, one of them; of a pipeline, a stage."""
+    fit = float(holder_fits(setup, holder, float(setup.scenario.depth)))
+    return {
+        "place": holder.place,
+        "usable_bytes": holder.usable,
+        "weight_bytes": holder.weight_bytes,
+        "max_sequences": int(fit) if math.isfinite(fit) else None,
+    }
+
+
+def _offload_json(setup: Setup) -> dict[str, Any] | None:
+    if setup.host is None:
+        return None
+    where = placed_of(setup)
+    return {
+        "host": setup.host.device.id,
+        "layers_on_device": sum(where.layers),
+        "head_on_device": where.head,
+        "layers_with_experts_on_device": sum(where.experts),
+        "gpu_layers_that_fit": layers_curve(setup.scenario).fit,
     }
 
 
@@ -116,11 +165,14 @@ def sources(evaluation: Evaluation) -> list[str]:
         f"estimate: {setup.factors.origin}",
         f"compute type {setup.decode.estimate_type}: {setup.decode.reason}",
     ]
+    if setup.host is not None:
+        notes.append(f"estimate of the host: {setup.host.factors.origin}")
     records = (
         ("model", setup.model),
         ("device", setup.device),
         ("weights", setup.weights),
         ("cache", setup.cache_k),
+        *(() if setup.host is None else (("host", setup.host.device),)),
     )
     for what, record in records:
         if record.source:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from slmopt.figures import theme
 from slmopt.figures.marks import band, end_label, line, points
-from slmopt.figures.named import Named
+from slmopt.figures.named import Named, stroke
 from slmopt.figures.placing import apart
 from slmopt.figures.theme import Spec
 from slmopt.theory.batch_points import BatchingView, Curves, Mark
@@ -23,11 +23,13 @@ Results = Sequence[Named[BatchingView]]
 _DOTTED = "2px,3px"
 
 
-def hues(results: Results) -> list[tuple[Named[BatchingView], str | None]]:
-    """Each result with its hue; a single one keeps the colours of the kinds."""
+def hues(results: Results) -> list[tuple[Named[BatchingView], str | None, float | None]]:
+    """Each result with its hue and width; a single one keeps those of the kinds."""
     if len(results) == 1:
-        return [(results[0], None)]
-    return [(r, theme.SCENARIOS[index % len(theme.SCENARIOS)]) for index, r in enumerate(results)]
+        return [(results[0], None, None)]
+    return [
+        (r, theme.SCENARIOS[index % len(theme.SCENARIOS)], stroke(index)) for index, r in enumerate(results)
+    ]
 
 
 def now_name(result: Named[BatchingView]) -> str:
@@ -61,12 +63,19 @@ def estimate(view: BatchingView, curves: Curves, *, per_user: bool = False) -> l
     ]
 
 
-def ceiling(view: BatchingView, curves: Curves, values: Array, name: str, colour: str | None) -> list[Spec]:
+def ceiling(
+    view: BatchingView,
+    curves: Curves,
+    values: Array,
+    name: str,
+    colour: str | None,
+    width: float | None = None,
+) -> list[Spec]:
     """A ceiling: solid as far as memory holds the batch, dotted beyond."""
     inside = held(view, curves)
     data: list[Spec] = []
     if inside.any():
-        data.append(line(curves.batch[inside], values[inside], colour=colour, name=name))
+        data.append(line(curves.batch[inside], values[inside], colour=colour, width=width, name=name))
     if not inside.all():
         # The dotted part begins where the solid one ends.
         start = max(0, int(inside.sum()) - 1)

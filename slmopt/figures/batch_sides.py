@@ -38,12 +38,12 @@ def users(results: Results) -> go.Figure:
     top = max([top, *(round_above(1.1 * target) for target in seen)])
     data: list[Spec] = []
     shapes = [limit_line(target, axis="y", name="target") for target in seen]
-    for result, hue in hues(results):
+    for result, hue, width in hues(results):
         view = result.result
         if single:
             data += estimate(view, view.near, per_user=True)
             shapes += _over(view)
-        data += ceiling(view, view.near, view.near.user, result.name or "ceiling", hue)
+        data += ceiling(view, view.near, view.near.user, result.name or "ceiling", hue, width)
         largest = view.largest_within(view.reach) if single else None
         if largest is not None:
             data.append(mark_of(view, largest, largest.user_tokens_per_s, _all_fit(largest)))
@@ -72,12 +72,12 @@ def steps(results: Results) -> go.Figure:
     top = round_above(1.12 * longest / scale)
     data: list[Spec] = []
     shapes: list[Spec] = []
-    for result, hue in hues(results):
+    for result, hue, width in hues(results):
         view = result.result
         if single:
             data += _areas(view, scale, compute=shows_compute(view, scale, top))
             shapes += _over(view)
-        data += ceiling(view, view.near, view.near.step_s / scale, result.name or "ceiling", hue)
+        data += ceiling(view, view.near, view.near.step_s / scale, result.name or "ceiling", hue, width)
         largest = view.largest_within(view.reach) if single else None
         if largest is not None:
             data.append(mark_of(view, largest, largest.step_s / scale, _all_fit(largest)))

@@ -34,9 +34,9 @@ def throughput(results: Results) -> go.Figure:
         notes, phone = throughput_words(views[0], y)
     else:
         data, shapes = [], []
-        for result, hue in hues(results):
+        for result, hue, width in hues(results):
             view = result.result
-            data += ceiling(view, view.wide, view.wide.device, result.name, hue)
+            data += ceiling(view, view.wide, view.wide.device, result.name, hue, width)
             data.append(
                 mark_of(view, view.now, view.now.device_tokens_per_s, now_name(result), now=True, colour=hue)
             )

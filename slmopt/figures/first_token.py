@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.marks import band, bar, base_layout, end_label, limit_line, line, note, points, told
-from slmopt.figures.named import Named
+from slmopt.figures.named import Named, stroke, together
 from slmopt.figures.theme import Spec
 from slmopt.theory.first_token import PromptCurve
 from slmopt.theory.interference import Interference
@@ -26,14 +26,19 @@ def against_prompt(
     for at, one in enumerate(curves):
         c = one.result
         colour = theme.SCENARIOS[at % 4] if len(curves) > 1 else None
-        data += band(c.x, c.estimate["fast"] * 1e3, c.estimate["slow"] * 1e3)
         tokens = "%{x:,.3~r} tokens"
-        guess = told("estimate, typical", tokens, "about %{y:,.2~r} ms")
-        data.append(line(c.x, c.estimate["typical"] * 1e3, "estimate", **guess))
+        if at == 0:
+            # Bands of several scenarios would hide one another.
+            data += band(c.x, c.estimate["fast"] * 1e3, c.estimate["slow"] * 1e3)
+            guess = told("estimate, typical", tokens, "about %{y:,.2~r} ms")
+            data.append(line(c.x, c.estimate["typical"] * 1e3, "estimate", **guess))
         bound = told("ceiling", tokens, "at least %{y:,.3~r} ms")
-        data.append(line(c.x, c.ceiling * 1e3, "ceiling", colour=colour, **bound))
-        if one.name:
-            notes.append(end_label(float(c.x[-1]), float(c.ceiling[-1]) * 1e3, one.name))
+        width = stroke(at) if len(curves) > 1 else None
+        data.append(line(c.x, c.ceiling * 1e3, "ceiling", colour=colour, width=width, **bound))
+    if len(curves) > 1:
+        ends = [float(one.result.ceiling[-1]) * 1e3 for one in curves]
+        for words, at in together([one.name for one in curves], ends):
+            notes.append(end_label(float(curves[at].result.x[-1]), ends[at], words))
     first = curves[0].result
     low = float(first.ceiling.min()) * 1e3
     high = float(first.estimate["slow"].max()) * 1e3

@@ -22,13 +22,14 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> go.Figure:
     """A row for each what-if: weights, the sequences of now, and the room left for more. Sizes in GB."""
     data: list[Spec] = []
     notes: list[Spec] = []
-    usable = rows[0].result.usable
+    # Card and host differ: where the rows are not all of one memory, no one line is their limit.
+    usable = rows[0].result.usable if len({row.result.usable for row in rows}) == 1 else None
     now_fit = rows[0].result.max_sequences
     reach = (usable or max(r.result.held_now for r in rows)) / 1e9
     for at, row in enumerate(rows):
         c = row.result
         fixed = (c.weight_bytes + c.buffer_bytes + c.shared_bytes) / 1e9
-        over = usable is not None and c.held_now > usable
+        over = c.usable is not None and c.held_now > c.usable
         held = c.now * c.bytes_per_sequence / 1e9
         reach = max(reach, fixed + held)
         data.append(
@@ -45,7 +46,7 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> go.Figure:
         if not over:
             cells["marker"]["color"] = theme.tint(theme.MEMORY, 0.5)
         data.append(cells)
-        notes += _row_words(row, at, fixed, held, now_fit)
+        notes += _row_words(row, at, max(fixed + held, (usable or 0.0) / 1e9), now_fit)
         if c.max_sequences is not None and c.max_sequences > c.now:
             more = c.max_sequences - c.now
             width = more * c.bytes_per_sequence / 1e9
@@ -87,13 +88,12 @@ def _first_words(c: Capacity) -> str:
     return f"weights {n.figures(c.weight_bytes / 1e9)}, {c.now:,} {word} {n.figures(c.now * c.bytes_per_sequence / 1e9)}"
 
 
-def _row_words(row: Named[Capacity], at: int, fixed: float, held: float, now_fit: int | None) -> list[Spec]:
+def _row_words(row: Named[Capacity], at: int, end: float, now_fit: int | None) -> list[Spec]:
     c = row.result
     if c.max_sequences is None:
         return []
     gain = f", {n.factor(c.max_sequences / now_fit)}" if at and now_fit else ""
     text = f"<b>{c.max_sequences:,} fit</b>{gain}" if c.max_sequences else "<b>✕ none fits</b>"
-    end = max(fixed + held, (c.usable or 0.0) / 1e9)
     return [note(end, at, text, at="left", dx=10)]
 
 

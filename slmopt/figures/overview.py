@@ -14,13 +14,15 @@ from slmopt.figures.marks import axis, bar, base_layout, limit_line, line, note,
 from slmopt.figures.named import Named
 from slmopt.figures.theme import Spec
 from slmopt.theory.evaluation import Evaluation
-from slmopt.theory.roofline import PassTime
+from slmopt.theory.roof import PassTime
 from slmopt.theory.unknown import bracket
 from slmopt.words import numbers as n
 
 Phase = Literal["decode", "prefill"]
 _MOST_BOXES = 64
+_HEIGHT_OF_ONE = 90
 _PHASES: tuple[Phase, Phase] = ("decode", "prefill")
+_PHASE_NAMES: dict[Phase, str] = {"decode": "Decode step", "prefill": "Prefill, one prompt"}
 
 
 def passes(results: Sequence[Named[Evaluation]]) -> go.Figure:
@@ -56,9 +58,17 @@ def passes(results: Sequence[Named[Evaluation]]) -> go.Figure:
             ],
         )
     layout = base_layout(
-        notes=notes, height=theme.HEIGHT_MAIN, margin={"l": 86, "r": 8, "t": 14, "b": 46}, phone=phone
+        notes=notes,
+        height=_grown(theme.HEIGHT_MAIN, results),
+        margin={"l": 86, "r": 8, "t": 14, "b": 46},
+        phone=phone,
     )
     return theme.figure(data, {**layout, **layout_axes, "barmode": "overlay"})
+
+
+def _grown(height: int, results: Sequence[Named[Evaluation]]) -> int:
+    """Each further scenario needs room for its bars."""
+    return height + _HEIGHT_OF_ONE * (len(results) - 1)
 
 
 def _named(result: Named[Evaluation]) -> str:
@@ -77,7 +87,8 @@ def _phase(
     times = [_time(result.result, phase) for result in results]
     reach = max(float(np.fmax(time.memory_s, time.compute_s)) for time in times)
     scale, unit = n.time_scale(reach)
-    heading = _heading(results[0].result, phase)
+    alone = len(results) == 1
+    heading = _heading(results[0].result, phase) if alone else _PHASE_NAMES[phase]
     notes.append(note(0, -0.86, f"<b>{heading}</b>", at="left", dx=-78, **refs))
     for row, time in enumerate(times):
         weights, cache = float(time.weight_s) / scale, float(time.cache_s) / scale
@@ -92,7 +103,7 @@ def _phase(
         if np.isfinite(compute):
             data.append(bar([compute], [y + 1], "compute", **axes))
         parts = f"weights {n.figures(weights)}" + (f", cache {n.figures(cache)}" if cache else "")
-        if cache:
+        if cache and alone:
             notes.append(note(0, y - 0.32, parts, at="left", up="bottom", **refs))
         wins = bool(time.compute_bound)
         end = compute if wins else weights + cache
@@ -106,6 +117,8 @@ def _phase(
             number = _number(length, unit, decides)
             name = f"{phase} {row} {side}"
             verdict = f", {side} decides" if decides and known else ""
+            if decides and bool(time.link_bound):
+                verdict = f", but the link decides: {n.seconds(float(time.link_s))}"
             notes.append(note(length, place, number + verdict, dx=14 if decides else 8, name=name, **refs))
             phone[f"annotations[{name}].text"] = number
         if known:
@@ -179,7 +192,7 @@ def target_shares(results: Sequence[Named[Evaluation]]) -> go.Figure:
         x_limits=(0, reach),
         y_limits=(max(row, 1) - 0.5, -0.85),
         y_axis={"showticklabels": False, "showgrid": False},
-        height=theme.HEIGHT_BARS,
+        height=_grown(theme.HEIGHT_BARS, results),
         margin={"l": 8, "r": 8, "t": 20, "b": 46},
         notes=[*notes, note(100, 1, "target", at="center", up="bottom", yref="paper", dy=2)],
         shapes=[limit_line(100)],
@@ -212,7 +225,7 @@ def memory_boxes(results: Sequence[Named[Evaluation]]) -> go.Figure:
         x_limits=(0, reach * 1.02),
         y_limits=(len(results) - 0.2, -0.8),
         y_axis={"showticklabels": False, "showgrid": False},
-        height=theme.HEIGHT_BARS,
+        height=_grown(theme.HEIGHT_BARS, results),
         margin={"l": 8, "r": 12, "t": 20, "b": 46},
         notes=notes,
         shapes=shapes,
@@ -232,7 +245,8 @@ def _boxes(result: Named[Evaluation], row: int) -> tuple[list[Spec], list[Spec],
             [start], [row], "over" if c.usable is not None and start * 1e9 > c.usable else "memory", width=0.6
         )
     ]
-    notes = [note(0, row - 0.33, f"weights {n.figures(start)}", at="left", up="bottom", dy=2)]
+    whose = f"<b>{result.name}</b>  " if result.name else ""
+    notes = [note(0, row - 0.33, f"{whose}weights {n.figures(start)}", at="left", up="bottom", dy=2)]
     boxes = min(c.now, _MOST_BOXES)
     base = start + np.arange(boxes) * (c.now * each / boxes)
     width = np.full(boxes, c.now * each / boxes)

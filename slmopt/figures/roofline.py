@@ -8,11 +8,11 @@ import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.marks import base_layout, limit_line, line, note, points, region
-from slmopt.figures.named import Named
+from slmopt.figures.named import Named, stroke, together
 from slmopt.figures.roof_frame import Frame, decode_spots, frame, known
 from slmopt.figures.roof_words import brackets, words
 from slmopt.figures.theme import Spec
-from slmopt.theory.roofline import Roof
+from slmopt.theory.roof import Roof
 from slmopt.theory.roofline_points import Band, MeasuredPoint, RooflineView, Spot
 from slmopt.words import numbers as n
 
@@ -37,8 +37,8 @@ def roof(results: Sequence[Named[RooflineView]], measured: Sequence[MeasuredPoin
         data, notes, phone, shapes = [], [], {}, []
         for index, result in enumerate(results):
             hue = theme.SCENARIOS[index % len(theme.SCENARIOS)]
-            data += _overlaid(result, drawn, hue)
-            notes.append(_letter(result, drawn))
+            data += _overlaid(result, drawn, hue, stroke(index))
+        notes = _letters(results, drawn)
     if measured:
         data.append(_measured(measured, drawn))
     layout = base_layout(
@@ -194,7 +194,7 @@ def _measured(measured: Sequence[MeasuredPoint], drawn: Frame) -> Spec:
     return points([p.intensity for p in measured], rates, "measured", hover=hover, name="measured")
 
 
-def _overlaid(result: Named[RooflineView], drawn: Frame, hue: str) -> list[Spec]:
+def _overlaid(result: Named[RooflineView], drawn: Frame, hue: str, width: float) -> list[Spec]:
     """One of several scenarios: its roof, path, present decode and prefill, all in its hue."""
     view = result.result
     bandwidth = view.roof.bandwidth / drawn.scale
@@ -205,7 +205,7 @@ def _overlaid(result: Named[RooflineView], drawn: Frame, hue: str) -> list[Spec]
     else:
         x.append(drawn.x[1])
         y.append(drawn.x[1] * bandwidth)
-    data = [line(x, y, colour=hue, name=f"roof {result.name}")]
+    data = [line(x, y, colour=hue, width=width, name=f"roof {result.name}")]
     data += _estimate(view.decode_band, drawn, f"Decode, {result.name}", hue)
     if known(view.prefill_roof):
         data.append(_square(view.prefill, drawn, _hover(view.prefill, f"Prefill, {result.name}"), colour=hue))
@@ -213,9 +213,13 @@ def _overlaid(result: Named[RooflineView], drawn: Frame, hue: str) -> list[Spec]
     return [*data, _square(view.now, drawn, hover, now=True, colour=hue)]
 
 
-def _letter(result: Named[RooflineView], drawn: Frame) -> Spec:
-    view = result.result
-    height = view.roof.peak if view.known else drawn.x[1] * view.roof.bandwidth
-    return note(
-        drawn.x[1], height / drawn.scale, f"<b>{result.name}</b>", at="right", up="bottom", dx=-4, dy=3
-    )
+def _letters(results: Sequence[Named[RooflineView]], drawn: Frame) -> list[Spec]:
+    """Names at the roofs' right ends; roofs that end together share one."""
+    heights = [
+        (view.roof.peak if view.known else drawn.x[1] * view.roof.bandwidth) / drawn.scale
+        for view in (result.result for result in results)
+    ]
+    return [
+        note(drawn.x[1], heights[at], f"<b>{words}</b>", at="right", up="bottom", dx=-4, dy=3)
+        for words, at in together([result.name for result in results], heights)
+    ]

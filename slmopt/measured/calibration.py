@@ -24,7 +24,7 @@ from slmopt.measured.calibration_model import OPTIONAL, TERMS, Form, able, forms
 from slmopt.measured.calibration_rows import FitRows
 from slmopt.specs.base import SpecError
 from slmopt.specs.calibration import Calibration
-from slmopt.theory.roofline import Roof, pass_time
+from slmopt.theory.roof import Roof, pass_time
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

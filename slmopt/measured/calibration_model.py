@@ -1,6 +1,6 @@
 """What a fit may look like: which rates it has, how times join, and the least-squares problem for one of them.
 
-The predicted time is that of :func:`slmopt.theory.roofline.pass_time` under the roof that the rates make, so that a fit
+The predicted time is that of :func:`slmopt.theory.roof.pass_time` under the roof that the rates make, so that a fit
 is found with the very function that estimates then use.
 """
 
@@ -16,7 +16,7 @@ from scipy.optimize import least_squares  # type: ignore[import-untyped]
 
 from slmopt.measured.calibration_rows import FitRows
 from slmopt.specs.calibration import Overlap
-from slmopt.theory.roofline import Roof, pass_time
+from slmopt.theory.roof import Roof, pass_time
 
 Floats = npt.NDArray[np.float64]
 

@@ -74,7 +74,11 @@ class FitRows:
     def cost(self) -> PassCost:
         """What the passes move and do."""
         return PassCost(
-            self.weight_bytes, self.cache_bytes, self.matmul_flops, self.attention_flops, self.tokens
+            self.weight_bytes,
+            self.cache_bytes,
+            self.matmul_flops,
+            self.attention_flops,
+            tokens=self.tokens,
         )
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from slmopt.measured.claims import Claims
 from slmopt.measured.placed import Place
 from slmopt.measured.timed import Shapes, Work, decode_work, prefill_work
-from slmopt.theory.roofline import Level, Phase, Roof, ceiling_roof, estimate_roof, setup_terms
+from slmopt.theory.roofline import Level, Phase, ceiling_roof, estimate_roof, setup_terms
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,12 +40,15 @@ def ceiling_and_band(
 
 
 def _both(found: Place, shapes: Shapes, level: Level | Literal["ceiling"]) -> Work:
-    """Prefill and what follows it, under the roofs of all the devices together."""
+    """Prefill and what follows it, under the roofs of all the devices together.
+
+    They count as one with the sum of their rates: what they lose in joining their work is left to them.
+    """
     setup = found.setup
     assert setup is not None
     first, later = (
-        _times(
-            ceiling_roof(setup, p) if level == "ceiling" else estimate_roof(setup, p, level), found.devices
+        (ceiling_roof(setup, p) if level == "ceiling" else estimate_roof(setup, p, level)).times(
+            found.devices
         )
         for p in _PHASES
     )
@@ -55,13 +58,3 @@ def _both(found: Place, shapes: Shapes, level: Level | Literal["ceiling"]) -> Wo
 
 
 _PHASES: Final[tuple[Phase, Phase]] = ("prefill", "decode")
-
-
-def _times(roof: Roof, devices: float) -> Roof:
-    """Several devices as one with the sum of their rates: what they lose in joining their work is left to them."""
-    return replace(
-        roof,
-        bandwidth=roof.bandwidth * devices,
-        peak=roof.peak * devices,
-        attention_peak=roof.attention_peak * devices,
-    )

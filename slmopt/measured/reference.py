@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from slmopt.specs.device import Device
 from slmopt.specs.formats import WeightFormat
 from slmopt.specs.library import preset_root
+from slmopt.specs.rates import phase_peak
 from slmopt.specs.scenario import Engine, Scenario
-from slmopt.specs.setup import phase_peak
 
 MIN_ROWS = 10
 """Fewer rows give no percentiles."""

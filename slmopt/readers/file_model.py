@@ -46,7 +46,8 @@ class FileModel:
 
     ``types`` are the file's types, the largest first. ``size_bytes`` are those of all its tensors; what of them memory
     does not hold (a copy of a tied head) is named in ``model.assumed``. ``runs`` is False for a file that
-    is no language model by itself (a vision tower), which can be looked at and not be run.
+    is no language model by itself (a vision tower), which can be looked at and not be run. ``named_weights`` is the format
+    that a config's quantisation names; ``quantised`` says that it names one, known or not.
     """
 
     kind: FileKind
@@ -54,6 +55,8 @@ class FileModel:
     weights: WeightFormat | None = None
     types: tuple[TypeShare, ...] = ()
     runs: bool = True
+    named_weights: WeightFormat | None = None
+    quantised: bool = False
 
     @property
     def size_bytes(self) -> int | None:

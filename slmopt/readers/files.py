@@ -13,11 +13,13 @@ from slmopt.readers.file_model import FileModel, TypeShare
 from slmopt.readers.gguf_file import gguf_header_needed, is_gguf, read_gguf
 from slmopt.readers.gguf_parts import MOST_LAYERS
 from slmopt.readers.hf_config import read_config
+from slmopt.readers.hf_format import quantised_format
 from slmopt.readers.safe_json import load_object, refuse_absurd
 from slmopt.readers.safetensors_file import read_safetensors, read_safetensors_index
 from slmopt.readers.safetensors_header import MOST_JSON, is_index, read_index, safetensors_header_needed
 from slmopt.specs.base import SpecError, sentence
 from slmopt.specs.formats import WeightFormat
+from slmopt.specs.library import library
 from slmopt.specs.model import EXPERT_ROLES, Model
 from slmopt.specs.scenario import UNITS, named
 
@@ -181,7 +183,10 @@ def _from_json(values: dict[str, Any], path: Path | None, label: str, config: by
         return _inspected(values[SPEC])
     if {"groups", "params"} & set(values):
         return FileModel("described", _own_model({"name": label, **values}))
-    return FileModel("config", read_config(values, name=label))
+    quantised, ident = quantised_format(values)
+    known = None if ident is None else library().weights[ident]
+    model = read_config(values, name=label)
+    return FileModel("config", model, named_weights=known, quantised=quantised)
 
 
 def _inspected(spec: Mapping[str, Any]) -> FileModel:

@@ -72,21 +72,31 @@ def read_config_format(data: Mapping[str, Any] | bytes | str) -> str | None:
         If the data is not a readable config.
     """
     config = load_object(data)
-    parts = [
-        config,
-        *(config[k] for k in ("text_config", "language_config", "llm_config") if _is_map(config.get(k))),
-    ]
-    for part in parts:
-        for key in ("quantization_config", "quantization", "compression_config"):
-            if _is_map(part.get(key)):
-                found = _quantised(part[key], mlx=key == "quantization")
-                return found if found in FORMATS else None
-    for part in parts:
+    quantised, found = quantised_format(config)
+    if quantised:
+        return found
+    for part in _parts(config):
         for key in ("torch_dtype", "dtype"):
             saved = part.get(key)
             if isinstance(saved, str):
                 return SAVED.get(saved.removeprefix("torch."))
     return None
+
+
+def quantised_format(config: Mapping[str, Any]) -> tuple[bool, str | None]:
+    """Whether a config says that its weights are quantised, and the format's identifier where that is understood."""
+    for part in _parts(config):
+        for key in ("quantization_config", "quantization", "compression_config"):
+            if _is_map(part.get(key)):
+                found = _quantised(part[key], mlx=key == "quantization")
+                return True, found if found in FORMATS else None
+    return False, None
+
+
+def _parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The config, and the language model's inside it."""
+    inner = ("text_config", "language_config", "llm_config")
+    return [config, *(config[key] for key in inner if _is_map(config.get(key)))]
 
 
 def _quantised(q: Mapping[str, Any], mlx: bool) -> str | None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from slmopt.theory.batch_points import BatchingView
+from slmopt.theory.operators import OperatorsView
 from slmopt.theory.roofline import LEVELS
 from slmopt.theory.roofline_points import Band, MeasuredPoint, RooflineView, Spot
 
@@ -24,6 +25,29 @@ def roof_points(view: RooflineView, measured: Sequence[MeasuredPoint] = ()) -> p
     ]
     rows += [_row(p.label, "measured", p.intensity, p.flops_per_s) for p in measured]
     return pd.DataFrame(rows)
+
+
+def operators(view: OperatorsView) -> pd.DataFrame:
+    """Every operator of every layer group, in decode and prefill; sizes in GB, under the ceiling."""
+    rows = [
+        {
+            "pass": phase,
+            "operator": one.kind,
+            "layer_group": one.group,
+            "layers": one.layers,
+            "layer_kind": one.layer_kind,
+            "weights_gb": one.weight_bytes / 1e9,
+            "cache_gb": one.cache_bytes / 1e9,
+            "gflop": one.flops / 1e9,
+            "flop_per_byte": one.intensity if one.bytes else None,
+            "waits_for": "compute" if one.compute_first else "memory",
+            "least_ms": one.seconds * 1e3,
+            "share_of_time": one.share,
+        }
+        for phase, found in (("decode", view.decode), ("prefill", view.prefill))
+        for one in found
+    ]
+    return pd.DataFrame(rows).astype({"layer_group": "Int64"})
 
 
 def _spot(point: str, spot: Spot) -> dict[str, object]:

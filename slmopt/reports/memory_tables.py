@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from slmopt.theory.memory import Capacity
+from slmopt.theory.offload_curve import LayersCurve
+from slmopt.theory.roofline import LEVELS
 
 
 def what_ifs(rows: Sequence[tuple[str, Capacity]]) -> pd.DataFrame:
@@ -38,3 +40,16 @@ def against_context(
 def holdings(rows: Sequence[tuple[str, float]]) -> pd.DataFrame:
     """Requests held for each way to give memory out."""
     return pd.DataFrame(rows, columns=["way", "requests"])
+
+
+def against_layers(curve: LayersCurve) -> pd.DataFrame:
+    """Decode of all sequences at each number of layers on the card, and what the card then holds."""
+    return pd.DataFrame(
+        {
+            "layers_on_card": curve.layers.astype(int),
+            "ceiling_tokens_per_s": curve.ceiling,
+            **{f"estimate_{level}_tokens_per_s": curve.estimate[level] for level in LEVELS},
+            "card_gb": curve.card_bytes / 1e9,
+            "fits": curve.layers <= (-1 if curve.fit is None else curve.fit),
+        }
+    )

@@ -36,11 +36,11 @@ class Unit(Spec):
 
 
 class Link(Spec):
-    """What joins devices: bandwidth per direction and latency of one message."""
+    """What joins devices: bandwidth per direction, and latency of one message where it is stated."""
 
     name: str = ""
     gbs: float = Field(gt=0)
-    latency_us: float = Field(default=0.0, ge=0)
+    latency_us: float | None = Field(default=None, ge=0)
 
 
 class Device(Sourced):

@@ -16,6 +16,7 @@ SCHEMA_VERSION = 1
 
 Engine = Literal["exact", "llama.cpp", "vllm", "sglang"]
 Allocation = Literal["paged", "reserved"]
+Parallel = Literal["tensor", "pipeline", "expert"]
 
 Tokens = Annotated[int, Field(ge=0, le=100_000_000)]
 Positive = Annotated[float, Field(gt=0)]
@@ -28,6 +29,10 @@ UNITS: dict[str, str] = {
     "capacity_gib": "GiB",
     "buffers_gb": "GB",
     "weight_bits": "bits",
+    "link_gbs": "GB/s",
+    "link_latency_us": "µs",
+    "gpu_layers": "layers",
+    "cpu_moe_layers": "layers",
     "prompt": "tokens",
     "output": "tokens",
     "context": "tokens",
@@ -64,7 +69,12 @@ class Scenario(Spec):
     (``--mem-fraction-static``) may fill; ``full_windows``, window layers kept whole (llama.cpp ``--swa-full``, vLLM
     ``--disable-hybrid-kv-cache-manager`` and versions before it, SGLang ``--disable-hybrid-swa-memory``).
 
+    ``parallel`` says how several ``devices`` share the model; ``link_gbs`` (per direction) and ``link_latency_us`` override
+    the link that joins them, or with partial offload the one between card and host. ``gpu_layers`` and
+    ``cpu_moe_layers`` are llama.cpp's ``-ngl`` and ``--n-cpu-moe``: what is not on the device stays on ``host``.
+
     ``calibration`` is what a fit to measurements of this machine found; factors that are given beside it win over it.
+    It describes one device with the whole model on it: :attr:`fit` is None for any other scenario.
     """
 
     version: Literal[1] = 1
@@ -73,6 +83,12 @@ class Scenario(Spec):
     model: str | Model = "llama-3.1-8b"
     device: str | Device = "rtx-4090"
     devices: int = Field(default=1, ge=1, le=4096)
+    parallel: Parallel = "tensor"
+    link_gbs: Positive | None = None
+    link_latency_us: Annotated[float, Field(ge=0)] | None = None
+    gpu_layers: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    cpu_moe_layers: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    host: str | Device | None = None
     prefill_unit: str | None = None
     decode_unit: str | None = None
     weights: str | WeightFormat = "q4_k_m"
@@ -139,7 +155,22 @@ class Scenario(Spec):
             raise ValueError(
                 f"shared_prefix = {self.shared_prefix} tokens: it must be at most the context of {self.depth} tokens"
             )
+        if self.devices > 1 and self.offloads:
+            raise ValueError(
+                f"devices = {self.devices}: partial offload is computed for one card; give devices = 1, "
+                "or leave gpu_layers and cpu_moe_layers out"
+            )
         return self
+
+    @property
+    def offloads(self) -> bool:
+        """Whether part of the model may stay on the host."""
+        return self.gpu_layers is not None or bool(self.cpu_moe_layers)
+
+    @property
+    def fit(self) -> Calibration | None:
+        """The calibration where it applies: a fit is of one device with the whole model on it."""
+        return self.calibration if self.devices == 1 and not self.offloads else None
 
     @property
     def depth(self) -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from slmopt.specs.setup import Setup
-from slmopt.theory.forward import Kind, Numbers, forward
+from slmopt.theory.forward import Kind, Numbers
 from slmopt.theory.latency import decode_group, decode_step
-from slmopt.theory.roofline import PassTime, Roof, pass_time, setup_terms
+from slmopt.theory.roof import PassTime, Roof
+from slmopt.theory.roofline import run, setup_terms
 
 FAR = 2.0**40
 _SPAN = 2.0**20
@@ -46,11 +47,21 @@ class Crossover:
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """A decode step's time as a straight line in the batch: seconds, and seconds a sequence."""
+    """A decode step's time as a straight line in the batch: seconds, and seconds a sequence (``link_s`` over the link).
+
+    ``serial_s`` is what a fit found to come on top of the longer side.
+    """
 
     fixed_memory_s: float
     memory_s: float
     compute_s: float
+    link_s: float = 0.0
+    serial_s: float = 0.0
+
+    def sequence_s(self, kind: Kind) -> float:
+        """Seconds that each further sequence of a large batch takes: a ceiling's longest side, an estimate's link on top."""
+        longer = max(self.compute_s, self.memory_s) + self.serial_s
+        return max(longer, self.link_s) if kind == "ceiling" else longer + self.link_s
 
 
 def batch_curve(setup: Setup, roof: Roof, batch: Numbers, context: Numbers | None = None) -> BatchCurve:
@@ -64,16 +75,23 @@ def slopes(setup: Setup, roof: Roof, context: float) -> Slopes:
     """The straight line through the pass at two batches.
 
     Exact for a ceiling, and for an estimate of a model without routed experts; with them the line is the one of large
-    batches, when every expert is read.
+    batches, when every expert is read. Where a fit has another bandwidth for batches, it is theirs.
     """
+    if roof.batched_bandwidth is not None:
+        roof = replace(roof, bandwidth=roof.batched_bandwidth, batched_bandwidth=None)
     batches = np.array([1.0, _SPAN, 2 * _SPAN])
-    cost = forward(setup_terms(setup), [decode_group(setup, batches, context)], roof.kind)
-    time = pass_time(cost, roof)
+    time = run(setup, [decode_group(setup, batches, context)], roof)
     weights, compute = np.asarray(time.weight_s).tolist(), np.asarray(time.compute_s).tolist()
     first, low, high = np.asarray(time.cache_s).tolist()
     memory = (high - low) / _SPAN
     # Of the cache, only a shared prefix is read whatever the batch.
-    return Slopes(weights[2] + max(0.0, first - memory), memory, (compute[2] - compute[1]) / _SPAN)
+    return Slopes(
+        fixed_memory_s=weights[2] + max(0.0, first - memory),
+        memory_s=memory,
+        compute_s=(compute[2] - compute[1]) / _SPAN,
+        link_s=float(np.ptp(np.broadcast_to(time.link_s, 3)[1:])) / _SPAN,
+        serial_s=float(np.diff(np.broadcast_to(time.serial_s, 3)[1:])[0]) / _SPAN,
+    )
 
 
 def crossover(setup: Setup, roof: Roof, context: float | None = None) -> Crossover:
@@ -86,15 +104,19 @@ def crossover(setup: Setup, roof: Roof, context: float | None = None) -> Crossov
         return Crossover(None, None, None, None, roof.kind)
     line = slopes(setup, roof, depth)
     gap = line.compute_s - line.memory_s
-    alone = pass_time(forward(setup_terms(setup), [decode_group(setup, 1.0, 0.0)], "ceiling"), roof)
-    matmul = float(alone.cost.matmul_flops) / roof.peak
+    alone = run(setup, [decode_group(setup, _SPAN, 0.0)], roof, "ceiling")
     return Crossover(
         batch=_crossing(setup, roof, depth, line) if gap > 0 else None,
-        weights_only=float(alone.weight_s) / matmul,
+        weights_only=_ratio(float(alone.weight_s), float(alone.matmul_s) / _SPAN),
         context_limit=_context_limit(setup, roof),
-        throughput_limit=1.0 / max(line.compute_s, line.memory_s),
+        throughput_limit=1.0 / line.sequence_s(roof.kind),
         kind=roof.kind,
     )
+
+
+def _ratio(above: float, below: float) -> float | None:
+    """None where nothing is below: the rate of what does it all is unknown."""
+    return above / below if below else None
 
 
 def _crossing(setup: Setup, roof: Roof, context: float, line: Slopes) -> float:
@@ -103,13 +125,12 @@ def _crossing(setup: Setup, roof: Roof, context: float, line: Slopes) -> float:
     Reading fewer experts only brings the crossing closer, so the line's is the far end of the search.
     """
     far = line.fixed_memory_s / (line.compute_s - line.memory_s)
-    terms = setup_terms(setup)
-    if roof.kind == "ceiling" or not any(term.experts for term in terms):
+    if roof.kind == "ceiling" or not any(term.experts for term in setup_terms(setup)):
         return far
     low, high = 0.0, far
     for _ in range(8):
         tried = np.linspace(low, high, 129)
-        step = pass_time(forward(terms, [decode_group(setup, tried, context)], roof.kind), roof)
+        step = run(setup, [decode_group(setup, tried, context)], roof)
         crossed = np.asarray(step.compute_s >= step.memory_s)
         crossed[-1] = True
         first = max(1, int(np.argmax(crossed)))
@@ -159,7 +180,7 @@ def _knots(setup: Setup, chunk: int) -> npt.NDArray[np.float64]:
 def _gaps(setup: Setup, roof: Roof, contexts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Seconds by which one more sequence adds more arithmetic than reading, at each context, in large batches."""
     batches = np.array([[_SPAN], [2 * _SPAN]])
-    step = pass_time(forward(setup_terms(setup), [decode_group(setup, batches, contexts)], roof.kind), roof)
+    step = run(setup, [decode_group(setup, batches, contexts)], roof)
     gaps: npt.NDArray[np.float64] = np.diff(step.compute_s - step.memory_s, axis=0)[0] / _SPAN
     return gaps
 
@@ -172,8 +193,8 @@ def _root(points: npt.NDArray[np.float64], gaps: npt.NDArray[np.float64]) -> flo
 
 def weights_alone(setup: Setup, roof: Roof, batch: Numbers) -> Numbers:
     """tokens/s of the device if no cache were read: B / max(W/bw, B·a/peak), a the matrix products of a token."""
-    alone = pass_time(forward(setup_terms(setup), [decode_group(setup, batch, 0.0)], "ceiling"), roof)
-    return batch / np.fmax(alone.weight_s, alone.cost.matmul_flops / roof.peak)
+    alone = run(setup, [decode_group(setup, batch, 0.0)], roof, "ceiling")
+    return batch / np.fmax(alone.weight_s, alone.matmul_s)
 
 
 def first_batch(holds: Callable[[float], bool], most: int) -> int | None:

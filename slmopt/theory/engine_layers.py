@@ -61,7 +61,8 @@ class Cache:
     ``block`` and ``shared`` are tokens. ``paged``: blocks as sequences grow, else each its longest length. ``devices``
     split KV heads and states, never a latent or an indexer's key. ``micro_batch`` and ``full_windows`` as in the
     scenario. ``latent``: how llama.cpp and its forks keep latent attention: the latent alone, with a transposed copy for
-    the values, or expanded to every head's keys and values (files and builds without latent attention).
+    the values, or expanded to every head's keys and values (files and builds without latent attention). ``counts`` are
+    the layers of each group that lie in this memory; None where all do.
     """
 
     model: Model
@@ -74,6 +75,7 @@ class Cache:
     micro_batch: int = 512
     full_windows: bool = False
     latent: LatentLayout = "latent"
+    counts: tuple[int, ...] | None = None
 
     @property
     def own_block(self) -> int:
@@ -82,7 +84,15 @@ class Cache:
 
     @cached_property
     def kept(self) -> tuple[Kept, ...]:
-        """What the model's layers keep on one of the devices."""
+        """What the model's layers in this memory keep on one of the devices."""
+        if self.counts is None:
+            return self.whole
+        counts = self.counts
+        return tuple(replace(one, layers=counts[one.group]) for one in self.whole if counts[one.group])
+
+    @property
+    def whole(self) -> tuple[Kept, ...]:
+        """The same for all layers, wherever they lie."""
         return kept_layers(self.model, self.k, self.v, self.devices, self.latent)
 
     def unshared(self) -> Cache:
@@ -96,7 +106,7 @@ def kept_layers(
 ) -> tuple[Kept, ...]:
     """What a model's layers keep on one of ``devices``, group by group."""
     if model.by_count:
-        heads = _share(model.kv_heads, devices) if model.kv_heads else 0
+        heads = heads_on_one(model.kv_heads, devices) if model.kv_heads else 0
         one = heads * model.head_dim * (k.bits + v.bits) / 8
         return (Kept(0, "full", model.layers, one),) if model.layers * one else ()
     return tuple(
@@ -133,7 +143,7 @@ def _group_kept(
         )
 
 
-def _share(heads: int, devices: int) -> int:
+def heads_on_one(heads: int, devices: int) -> int:
     """Heads on one device: max(1, heads/devices), rounded up."""
     return max(1, -(-heads // devices))
 
@@ -141,12 +151,12 @@ def _share(heads: int, devices: int) -> int:
 def _token_bytes(a: Attention, k: CacheFormat, v: CacheFormat, devices: int, layout: LatentLayout) -> float:
     latent = a.latent
     if latent is not None and layout == "expanded":
-        heads = _share(a.heads, devices)
+        heads = heads_on_one(a.heads, devices)
         return heads * ((latent.nope_dim + latent.rope_dim) * k.bits + latent.v_dim * v.bits) / 8
     if latent is not None:
         copy = latent.kv_rank * v.bits / 8 if layout == "transposed" else 0.0
         return a.cached_k * k.bits / 8 + copy
-    share = _share(a.kv_heads, devices) / a.kv_heads
+    share = heads_on_one(a.kv_heads, devices) / a.kv_heads
     return share * (a.cached_k * k.bits + a.cached_v * v.bits) / 8
 
 

@@ -54,7 +54,7 @@ def steps(kept: Kept, cache: Cache, sequences: Numbers, tokens: Numbers) -> Iter
 
 def keeps_windows(cache: Cache) -> bool:
     """Whether window layers are kept as rings: some layer sees everything, and nobody asked for whole contexts."""
-    kinds = {kept.what for kept in cache.kept}
+    kinds = {kept.what for kept in cache.whole}
     return not cache.full_windows and bool(kinds & {"full", "entries"})
 
 

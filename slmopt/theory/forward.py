@@ -23,7 +23,7 @@ Source: S. Williams, A. Waterman, D. Patterson, "Roofline" (2009), for the bound
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -53,18 +53,21 @@ class Group:
 class PassCost:
     """Bytes moved and operations done, by what they are for. All have the shape that the groups broadcast to.
 
-    ``tokens`` are those that the pass feeds, of all sequences.
+    ``tokens`` are those that the pass feeds, of all sequences. ``link_bytes`` go over the link of each of several devices,
+    in ``messages`` one after the other; plain zeros without.
     """
 
     weight_bytes: Numbers
     cache_bytes: Numbers
     matmul_flops: Numbers
     attention_flops: Numbers
+    link_bytes: Numbers = 0.0
+    messages: Numbers = 0.0
     tokens: Numbers = 1.0
 
     @property
     def bytes(self) -> Numbers:
-        """All bytes moved."""
+        """All bytes moved between memory and chip."""
         return self.weight_bytes + self.cache_bytes
 
     @property
@@ -91,7 +94,12 @@ def forward(terms: Sequence[Term], groups: Sequence[Group], kind: Kind = "ceilin
     cache: Numbers = 0.0
     matmul: Numbers = 0.0
     attention: Numbers = 0.0
+    link: Numbers = 0.0
+    messages = 0.0
     for term in terms:
+        if term.messages or term.link_bytes:
+            routed = term.routed_bytes if kind == "estimate" else 0.0
+            link, messages = link + (term.link_bytes + routed) * tokens, messages + term.messages
         if term.head:
             weight = weight + np.where(wanted > 0, term.weight_bytes, 0.0)
             matmul = matmul + term.token_flops * wanted
@@ -109,11 +117,27 @@ def forward(terms: Sequence[Term], groups: Sequence[Group], kind: Kind = "ceilin
             attention = attention + done
     given = (x for g in groups for x in (g.batch, g.new, g.past, g.logits, g.shared))
     shape = np.broadcast_shapes(*map(np.shape, given))
-    return PassCost(*(_shaped(x, shape) for x in (weight, cache, matmul, attention, tokens)))
+    return PassCost(
+        weight_bytes=_shaped(weight, shape),
+        cache_bytes=_shaped(cache, shape),
+        matmul_flops=_shaped(matmul, shape),
+        attention_flops=_shaped(attention, shape),
+        link_bytes=link,
+        messages=messages,
+        tokens=_shaped(tokens, shape),
+    )
 
 
 def distinct_experts(term: Term, tokens: Numbers, kind: Kind) -> Numbers:
-    """Experts of a layer that a pass of ``tokens`` reads: the fewest possible, or the number expected."""
+    """Experts of a layer that a pass of ``tokens`` reads: the fewest possible, or the number expected.
+
+    Where ``spread`` devices hold whole ones it counts those of the busiest for each: no fewer than one token's experts
+    make it at the best spread, and the rest spread evenly.
+    """
+    if term.spread > 1:
+        fewest = float(term.spread * -(-term.active // term.spread))
+        even = distinct_experts(replace(term, spread=1), tokens, kind)
+        return np.where(np.asarray(tokens) > 0, np.maximum(even, fewest), 0.0)
     if kind == "ceiling":
         return np.where(np.asarray(tokens) > 0, float(term.active), 0.0)
     share = term.active / term.experts

@@ -1,7 +1,8 @@
 """What memory holds: weights, buffers and a cache for each sequence, and how many sequences that leaves room for.
 
 Sequences = ⌊(usable − weights − buffers − what is held once) / bytes a sequence⌋ for the model's own need; an engine holds
-more, in steps (:mod:`slmopt.theory.engines`), and its usable memory may be a share.
+more, in steps (:mod:`slmopt.theory.engines`), and its usable memory may be a share. Of several memories
+(:mod:`slmopt.theory.holders`) the one that fills first decides, and its bytes are told.
 """
 
 from __future__ import annotations
@@ -16,20 +17,19 @@ from slmopt.specs.formats import CacheFormat
 from slmopt.specs.model import Model
 from slmopt.specs.scenario import Allocation
 from slmopt.specs.setup import Setup
-from slmopt.theory.engine_layers import Cache, kept_layers
+from slmopt.theory.engine_layers import Cache, Kept, kept_layers
 from slmopt.theory.engines import (
     Part,
     Rule,
     cache_of,
-    memory_share,
     most_sequences,
     reserved,
     rules,
     tokens_held,
     total_bytes,
-    unstated,
 )
 from slmopt.theory.forward import Numbers
+from slmopt.theory.holders import Holder, Place, holders
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Capacity:
     ``rules`` are the engine's that made the difference to the model's own need, with the scenario's sequences. Where it
     keeps an unstated part of its memory for itself, ``buffer_bytes`` holds the least that is known of, and
     ``fewest_sequences`` fit with the most. ``own_need`` names the kinds of layer for which no rule of the engine is known.
+    ``place`` says whose memory this is, where there are several: the one that fills first.
     """
 
     usable: float | None
@@ -57,6 +58,7 @@ class Capacity:
     rules: tuple[Rule, ...] = ()
     fewest_sequences: int | None = None
     own_need: tuple[str, ...] = ()
+    place: Place = "device"
 
     @property
     def held_now(self) -> float:
@@ -88,7 +90,11 @@ def bytes_per_token(model: Model, cache_k: CacheFormat, cache_v: CacheFormat) ->
 
     Compressed entries count with their mean: one for every so many tokens.
     """
-    growing = [kept for kept in kept_layers(model, cache_k, cache_v) if kept.limit is None or kept.limit > 1]
+    return _growth(kept_layers(model, cache_k, cache_v))
+
+
+def _growth(layers: tuple[Kept, ...]) -> float:
+    growing = [kept for kept in layers if kept.limit is None or kept.limit > 1]
     return sum(kept.layers * kept.token_bytes / kept.every for kept in growing)
 
 
@@ -105,30 +111,26 @@ def shared_bytes(setup: Setup, tokens: Numbers, allocation: Allocation | None = 
     return total_bytes(setup.scenario.engine, cache_of(setup, allocation), 0.0, tokens)
 
 
-def usable_bytes(setup: Setup) -> float | None:
-    """Memory that the engine may fill; None where the device's is unknown."""
-    return None if setup.capacity is None else setup.capacity * memory_share(setup)
-
-
-def buffer_bytes(setup: Setup, most: bool = False) -> float:
-    """Buffers: those entered, or the least (the most) that the engine is known to keep for itself."""
-    least, largest = unstated(setup) or (0.0, 0.0)
-    return setup.buffers + (largest if most else least)
-
-
 def sequences_that_fit(
     setup: Setup, tokens: Numbers, allocation: Allocation | None = None, most_buffers: bool = False
 ) -> Numbers:
     """The most sequences of ``tokens`` that fit beside weights and buffers; never negative.
 
     NaN where memory is unknown; infinite where a sequence holds nothing. ``most_buffers``: with the most that the engine
-    is known to keep for itself.
+    is known to keep for itself. Of several memories the one that holds fewest decides; unknown ones are left out.
     """
-    usable = usable_bytes(setup)
-    if usable is None:
+    fit: Numbers = np.full_like(np.asarray(tokens, dtype=np.float64), np.nan)
+    for holder in holders(setup, allocation):
+        fit = np.fmin(fit, holder_fits(setup, holder, tokens, most_buffers))
+    return fit
+
+
+def holder_fits(setup: Setup, holder: Holder, tokens: Numbers, most_buffers: bool = False) -> Numbers:
+    """The most sequences whose part of the cache fits into one memory; NaN where its size is unknown."""
+    if holder.usable is None:
         return np.full_like(np.asarray(tokens, dtype=np.float64), np.nan)
-    room = usable - setup.weight_bytes - buffer_bytes(setup, most_buffers)
-    cache = cache_of(setup, allocation)
+    room = holder.usable - holder.weight_bytes - holder.reserve(most=most_buffers)
+    cache = holder.cache
     if setup.scenario.engine != "exact":
         return most_sequences(setup.scenario.engine, cache, room, tokens)
     once = total_bytes("exact", cache, 0.0, tokens)
@@ -142,31 +144,44 @@ def capacity(setup: Setup) -> Capacity:
     """What the scenario holds at its context, and how many such sequences fit."""
     s = setup.scenario
     depth, now = float(s.depth), float(s.batch)
-    cache = cache_of(setup)
+    holder = _fullest(setup, depth)
+    cache, usable, buffers = holder.cache, holder.usable, holder.reserve()
     parts = reserved(s.engine, cache, now, depth)
-    usable, buffers = usable_bytes(setup), buffer_bytes(setup)
-    most = _whole(sequences_that_fit(setup, depth))
+    most = _whole(holder_fits(setup, holder, depth))
     once, each = _line(setup, cache, most)
     lacking = None
     if usable is not None and most is not None:
         more = float(total_bytes(s.engine, cache, most + 1.0, depth))
-        lacking = setup.weight_bytes + buffers + more - usable
+        lacking = holder.weight_bytes + buffers + more - usable
+    fewest = None
+    if holder.unstated is not None:
+        fewest = _whole(sequences_that_fit(setup, depth, most_buffers=True))
     return Capacity(
         usable=usable,
-        weight_bytes=setup.weight_bytes,
+        weight_bytes=holder.weight_bytes,
         buffer_bytes=buffers,
         shared_bytes=once,
-        bytes_per_token=bytes_per_token(setup.model, *setup.cache),
+        bytes_per_token=_growth(cache.kept),
         bytes_per_sequence=each,
         max_sequences=most,
         now=s.batch,
         lacking=lacking,
-        rules=(*_memory_rules(setup, usable), *rules(parts)),
-        fewest_sequences=None
-        if unstated(setup) is None
-        else _whole(sequences_that_fit(setup, depth, most_buffers=True)),
+        rules=(*_memory_rules(holder), *rules(parts)),
+        fewest_sequences=fewest,
         own_need=tuple(dict.fromkeys(part.kept.what for part in parts if _unruled(part))),
+        place=holder.place,
     )
+
+
+def _fullest(setup: Setup, depth: float) -> Holder:
+    """The memory that holds fewest sequences; of equal ones that with the least room left."""
+
+    def room(holder: Holder) -> tuple[float, float]:
+        if holder.usable is None:
+            return math.inf, math.inf
+        return float(holder_fits(setup, holder, depth)), holder.usable - holder.weight_bytes
+
+    return min(holders(setup), key=room)
 
 
 def _line(setup: Setup, cache: Cache, most: int | None) -> tuple[float, float]:
@@ -194,20 +209,20 @@ def _unruled(part: Part) -> bool:
     return any(name == "own_need" for name, _ in part.steps)
 
 
-def _memory_rules(setup: Setup, usable: float | None) -> tuple[Rule, ...]:
+def _memory_rules(holder: Holder) -> tuple[Rule, ...]:
     """What the engine leaves free, and the least that it keeps for itself."""
     found = []
-    if setup.capacity is not None and usable is not None and usable != setup.capacity:
-        found.append(Rule("memory_share", setup.capacity - usable))
-    least = unstated(setup)
-    if least is not None:
-        found.append(Rule("activations", least[0]))
+    capacity, usable = holder.capacity, holder.usable
+    if capacity is not None and usable is not None and usable != capacity:
+        found.append(Rule("memory_share", capacity - usable))
+    if holder.unstated is not None:
+        found.append(Rule("activations", holder.unstated[0]))
     return tuple(found)
 
 
 def longest_context(setup: Setup, sequences: int) -> int | None:
     """The most cached tokens a sequence at which ``sequences`` fit; None where memory is unknown or never fills."""
-    if setup.capacity is None:
+    if all(holder.usable is None for holder in holders(setup)):
         return None
     high = 1
     while _hold(setup, sequences, float(high)):
@@ -226,11 +241,17 @@ def longest_context(setup: Setup, sequences: int) -> int | None:
 
 def _hold(setup: Setup, sequences: int, tokens: float) -> bool:
     """Whether ``sequences`` of ``tokens`` fit; an engine's stair is only looked up, not searched."""
-    usable, engine = usable_bytes(setup), setup.scenario.engine
-    if engine == "exact" or usable is None:
+    engine = setup.scenario.engine
+    if engine == "exact":
         return float(sequences_that_fit(setup, tokens)) >= sequences
-    held = float(total_bytes(engine, cache_of(setup), float(sequences), tokens))
-    return setup.weight_bytes + buffer_bytes(setup) + held <= usable
+    return all(
+        holder.weight_bytes
+        + holder.reserve()
+        + float(total_bytes(engine, holder.cache, float(sequences), tokens))
+        <= holder.usable
+        for holder in holders(setup)
+        if holder.usable is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,151 +1,85 @@
-"""The roofline: what a pass costs in time on a device, and which side decides."""
+"""The roofline: what a pass costs in time on a device, and which side decides.
+
+Several devices are one roof with the sum of their rates (:mod:`slmopt.theory.parallel`), beside which the link is a third
+side: in a ceiling all three run at once and the longest decides, in an estimate the link comes on top. Two memories,
+card and host (:mod:`slmopt.theory.offload`), take their turns: the pass is the sum of two.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from slmopt.specs.calibration import Calibration, Overlap
-from slmopt.specs.setup import PhasePeak, Setup
+from slmopt.specs.calibration import Calibration
+from slmopt.specs.model import Model
+from slmopt.specs.rates import Factors, PhasePeak
+from slmopt.specs.setup import Setup
 from slmopt.theory.forward import Group, Kind, Numbers, PassCost, forward
+from slmopt.theory.offload import card_terms, host_terms
+from slmopt.theory.parallel import micro_batches, split_terms
+from slmopt.theory.roof import PassTime, Roof, pass_time
 from slmopt.theory.terms import Term, pass_terms
 
 Phase = Literal["decode", "prefill"]
 Level = Literal["slow", "typical", "fast"]
 LEVELS: tuple[Level, Level, Level] = ("slow", "typical", "fast")
 
-
-@dataclass(frozen=True, slots=True)
-class Roof:
-    """Bytes/s and FLOP/s of a device, as published (ceiling) or as achieved (estimate).
-
-    ``peak`` is NaN where no rate is known: compute time is then NaN and memory alone bounds the pass.
-    ``fixed_s`` is the time of a pass that neither bytes nor operations explain. A fit to measurements may have found
-    another bandwidth where a pass feeds more than one token (``batched_bandwidth``), and how its times join
-    (``overlap``; None: one side wholly hidden behind the other).
-    """
-
-    bandwidth: float
-    peak: float
-    attention_peak: float
-    fixed_s: float
-    kind: Kind
-    source: str
-    batched_bandwidth: float | None = None
-    overlap: Overlap | None = None
-
-    @property
-    def ridge(self) -> float:
-        """Operations per byte at which both sides take the same time."""
-        return self.peak / self.bandwidth
-
-
-@dataclass(frozen=True, slots=True)
-class PassTime:
-    """Time of a pass in seconds, with its cost, its kind and where its rates are from.
-
-    ``serial_s`` is what comes on top of the longer side where a fit found that the sides do not hide one another wholly.
-    """
-
-    cost: PassCost
-    weight_s: Numbers
-    cache_s: Numbers
-    compute_s: Numbers
-    fixed_s: float
-    kind: Kind
-    source: str
-    serial_s: Numbers = 0.0
-
-    @property
-    def memory_s(self) -> Numbers:
-        """Time to move all bytes."""
-        return self.weight_s + self.cache_s
-
-    @property
-    def seconds(self) -> Numbers:
-        """max(memory time, compute time) + serial + fixed time; memory alone where the compute time is unknown."""
-        return np.fmax(self.memory_s, self.compute_s) + self.serial_s + self.fixed_s
-
-    @property
-    def compute_bound(self) -> npt.NDArray[np.bool_]:
-        """Whether arithmetic decides; at the ridge memory is named."""
-        return np.asarray(self.compute_s > self.memory_s)
-
-    @property
-    def bound(self) -> str:
-        """Which side decides, for a single pass: "memory" or "compute"."""
-        return "compute" if bool(self.compute_bound) else "memory"
-
-
-def pass_time(cost: PassCost, roof: Roof) -> PassTime:
-    """max(bytes/bandwidth, operations/peak), operations of attention at a rate of their own where one is given."""
-    bandwidth: Numbers = roof.bandwidth
-    if roof.batched_bandwidth is not None:
-        bandwidth = np.where(np.asarray(cost.tokens) > 1, roof.batched_bandwidth, roof.bandwidth)
-    products, attention = cost.matmul_flops / roof.peak, cost.attention_flops / roof.attention_peak
-    time = PassTime(
-        cost=cost,
-        weight_s=cost.weight_bytes / bandwidth,
-        cache_s=cost.cache_bytes / bandwidth,
-        compute_s=products + attention,
-        fixed_s=roof.fixed_s,
-        kind=roof.kind,
-        source=roof.source,
-    )
-    if roof.overlap is None:
-        return time
-    return replace(time, serial_s=_serial(time, products, attention, roof.overlap))
-
-
-def _serial(time: PassTime, products: Numbers, attention: Numbers, overlap: Overlap) -> Numbers:
-    """What a pass takes beyond its longer side; 0 where the compute time is unknown.
-
-    Attention follows what is read and multiplied; those two hide one another or follow one another as well.
-    """
-    hidden = np.fmax(time.memory_s, products)
-    joined = time.memory_s + products
-    if overlap == "products":
-        whole = hidden
-    elif overlap == "none":
-        whole = joined
-    else:
-        whole = np.where(np.asarray(time.cost.tokens) > 1, joined, hidden)
-    beyond: Numbers = np.nan_to_num(whole + attention - np.fmax(time.memory_s, time.compute_s), nan=0.0)
-    return beyond
+STREAMED_TOKENS = 32
+"""Tokens of a pass from which llama.cpp sends the host's weights to the card (ggml-cuda, "op offload")."""
 
 
 def setup_terms(setup: Setup) -> tuple[Term, ...]:
-    """The terms of the scenario's model in its formats, cached tokens counted as the scenario's fit found them."""
-    terms = pass_terms(setup.model, setup.weights, *setup.cache)
-    fit = setup.scenario.calibration
-    if fit is None or fit.cache_step == 1:
+    """The terms of the scenario's model in its formats, over all its devices and memories.
+
+    Cached tokens count as the scenario's fit found them.
+    """
+    s = setup.scenario
+    terms = split_terms(setup.model, setup.weights, *setup.cache, s.parallel, s.devices)
+    if s.fit is None or s.fit.cache_step == 1:
         return terms
-    return tuple(replace(term, cache_step=fit.cache_step) for term in terms)
+    return tuple(replace(term, cache_step=s.fit.cache_step) for term in terms)
 
 
 def ceiling_roof(setup: Setup, phase: Phase) -> Roof:
-    """Published bandwidth and the fastest rate for these operands."""
+    """Published bandwidth and the fastest rate for these operands; of several devices the sum."""
     peak = _peak(setup, phase).ceiling
     rate = float("nan") if peak is None else peak
-    return Roof(setup.bandwidth, rate, rate, 0.0, "ceiling", setup.device.source)
+    roof = Roof(setup.bandwidth, rate, rate, 0.0, "ceiling", setup.device.source, *_link(setup))
+    if setup.host is not None:
+        host = setup.host
+        known = getattr(host, phase).ceiling
+        beside = float("nan") if known is None else known
+        roof = replace(roof, host=Roof(host.bandwidth, beside, beside, 0.0, "ceiling", host.device.source))
+    return roof.times(setup.scenario.devices)
 
 
 def estimate_roof(setup: Setup, phase: Phase, level: Level) -> Roof:
     """Achievable rates: fractions of bandwidth and of the engine's own rate, and the fixed time of a pass."""
+    roof = _reached(setup.bandwidth, _peak(setup, phase).estimate, setup.factors, level)
+    fit = setup.scenario.fit
+    if fit is not None:
+        return calibrated_roof(setup, phase, roof, fit)
+    bandwidth, latency = _link(setup)
+    roof = replace(roof, link_bandwidth=bandwidth, link_latency_s=latency)
+    if setup.host is not None:
+        beside = _reached(
+            setup.host.bandwidth, getattr(setup.host, phase).estimate, setup.host.factors, level
+        )
+        roof = replace(roof, host=replace(beside, fixed_s=0.0))
+    return roof.times(setup.scenario.devices)
+
+
+def _reached(bandwidth: float, peak: float | None, factors: Factors, level: Level) -> Roof:
     at = LEVELS.index(level)
-    factors = setup.factors
-    peak = _peak(setup, phase).estimate
     rate = float("nan") if peak is None else peak * factors.compute[at]
     attention = rate if factors.attention_rate is None else min(factors.attention_rate, _or_inf(peak))
-    roof = Roof(
-        setup.bandwidth * factors.bandwidth[at], rate, attention, factors.fixed_s, "estimate", factors.origin
+    return Roof(
+        bandwidth * factors.bandwidth[at], rate, attention, factors.fixed_s, "estimate", factors.origin
     )
-    fit = setup.scenario.calibration
-    return roof if fit is None else calibrated_roof(setup, phase, roof, fit)
 
 
 def calibrated_roof(setup: Setup, phase: Phase, roof: Roof, fit: Calibration) -> Roof:
@@ -173,8 +107,16 @@ def calibrated_roof(setup: Setup, phase: Phase, roof: Roof, fit: Calibration) ->
     )
 
 
-def _or_inf(peak: float | None) -> float:
-    return float("inf") if peak is None else peak
+def _link(setup: Setup) -> tuple[float, float]:
+    """Bytes/s and seconds a message; what is not known costs nothing."""
+    wire = setup.wire
+    if wire is None:
+        return float("inf"), 0.0
+    return _or_inf(wire.bandwidth), wire.latency_s or 0.0
+
+
+def _or_inf(rate: float | None) -> float:
+    return float("inf") if rate is None else rate
 
 
 def _peak(setup: Setup, phase: Phase) -> PhasePeak:
@@ -186,6 +128,107 @@ def roofs(setup: Setup, phase: Phase) -> dict[str, Roof]:
     return {"ceiling": ceiling_roof(setup, phase), **{lv: estimate_roof(setup, phase, lv) for lv in LEVELS}}
 
 
-def run(setup: Setup, groups: Sequence[Group], roof: Roof) -> PassTime:
-    """Time of a pass over ``groups`` under ``roof``, counted as its kind counts."""
-    return pass_time(forward(setup_terms(setup), groups, roof.kind), roof)
+def run(setup: Setup, groups: Sequence[Group], roof: Roof, counted: Kind | None = None) -> PassTime:
+    """Time of a pass over ``groups`` under ``roof``, counted as its kind counts unless another is given."""
+    kind = counted or roof.kind
+    if roof.host is not None:
+        return _in_turns(setup, groups, roof, kind)
+    return _spread(setup, setup_terms(setup), groups, roof, kind)
+
+
+def run_beside(setup: Setup, model: Model, groups: Sequence[Group], roof: Roof) -> PassTime:
+    """Time of a pass of another model (a draft) on the scenario's devices, in its formats; a whole one on the card."""
+    s = setup.scenario
+    if roof.host is not None:
+        return pass_time(forward(pass_terms(model, setup.weights, *setup.cache), groups, roof.kind), roof)
+    terms = split_terms(model, setup.weights, *setup.cache, s.parallel, s.devices)
+    return _spread(setup, terms, groups, roof, roof.kind)
+
+
+def pass_cost(setup: Setup, groups: Sequence[Group], kind: Kind = "ceiling") -> PassCost:
+    """Bytes and operations of a pass over all devices and memories of the scenario."""
+    if stages_of(setup) == 1:
+        return forward(setup_terms(setup), groups, kind)
+    parts, count, readings = micro_batches(groups, stages_of(setup), kind)
+    return _repeated(forward(setup_terms(setup), parts, kind), count, readings)
+
+
+def stages_of(setup: Setup) -> int:
+    """Stages of a pipeline; 1 without one."""
+    return setup.scenario.devices if setup.scenario.parallel == "pipeline" else 1
+
+
+def _spread(
+    setup: Setup, terms: tuple[Term, ...], groups: Sequence[Group], roof: Roof, kind: Kind
+) -> PassTime:
+    stages = stages_of(setup)
+    if stages == 1:
+        return pass_time(forward(terms, groups, kind), roof)
+    # Each stage holds a share of the layers, so a micro-batch takes what one device with all of them would.
+    parts, count, readings = micro_batches(groups, stages, kind)
+    time = pass_time(forward(terms, parts, kind), roof.times(1.0 / stages))
+    return replace(time, cost=_repeated(time.cost, count, readings))
+
+
+def _repeated(cost: PassCost, count: Numbers, readings: Numbers) -> PassCost:
+    return PassCost(
+        cost.weight_bytes * readings,
+        cost.cache_bytes * count,
+        cost.matmul_flops * count,
+        cost.attention_flops * count,
+        cost.link_bytes * count,
+        cost.messages,
+        cost.tokens * count,
+    )
+
+
+def _in_turns(setup: Setup, groups: Sequence[Group], roof: Roof, kind: Kind) -> PassTime:
+    """The card's layers, then the host's."""
+    card, kept = forward(card_terms(setup), groups, kind), host_terms(setup)
+    if not kept:
+        return pass_time(card, roof)
+    tokens = np.asarray(sum(np.asarray(g.batch) * g.new for g in groups))
+    return turns_time(card, forward(kept, groups, kind), tokens, roof)
+
+
+def turns_time(on_card: PassCost, kept: PassCost, tokens: Numbers, roof: Roof) -> PassTime:
+    """Time of what is on the card, then of what the host keeps: done there, or sent to the card where that is faster.
+
+    ``tokens`` are those that the pass feeds; ``roof`` has a host's. Costs and tokens broadcast.
+    """
+    host = roof.host
+    assert host is not None
+    card, beside = pass_time(on_card, roof), pass_time(kept, host)
+    prompt = np.asarray(tokens >= STREAMED_TOKENS) & (roof.kind == "estimate")
+    wins, sent = np.zeros_like(prompt), beside
+    if np.isfinite(roof.link_bandwidth):
+        sent = pass_time(kept, replace(roof, bandwidth=min(roof.link_bandwidth, host.bandwidth)))
+        if roof.kind == "estimate":
+            # llama.cpp copies, then computes.
+            sent = replace(sent, busy_s=np.fmax(sent.memory_s, sent.memory_s + sent.compute_s))
+        wins = np.asarray(sent.busy_s < beside.busy_s)
+        wins = prompt & (wins | np.isnan(beside.compute_s)) if roof.kind == "estimate" else wins
+    if np.isnan(host.peak):
+        # A bound may leave out what is not known, and a single token waits for memory; a prompt's time stays open.
+        unknown = np.where(prompt, np.nan, 0.0)
+        beside = replace(beside, matmul_s=unknown, attention_s=unknown)
+    return _sum(card, _either(wins, sent, beside) if wins.any() else beside)
+
+
+_TIMES = ("weight_s", "cache_s", "matmul_s", "attention_s", "busy_s")
+
+
+def _sum(first: PassTime, then: PassTime) -> PassTime:
+    a, b = first.cost, then.cost
+    cost = PassCost(
+        a.weight_bytes + b.weight_bytes,
+        a.cache_bytes + b.cache_bytes,
+        a.matmul_flops + b.matmul_flops,
+        a.attention_flops + b.attention_flops,
+    )
+    return replace(first, cost=cost, **{name: getattr(first, name) + getattr(then, name) for name in _TIMES})
+
+
+def _either(wins: npt.NDArray[np.bool_], one: PassTime, other: PassTime) -> PassTime:
+    chosen = {name: np.where(wins, getattr(one, name), getattr(other, name)) for name in _TIMES}
+    return replace(other, **chosen)

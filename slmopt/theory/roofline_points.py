@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from slmopt.specs.setup import Setup
 from slmopt.theory.evaluation import Evaluation, Phases
-from slmopt.theory.forward import Kind, forward
+from slmopt.theory.forward import Kind
 from slmopt.theory.latency import decode_group, decode_step
-from slmopt.theory.roofline import LEVELS, PassTime, Roof, setup_terms
+from slmopt.theory.roof import PassTime, Roof
+from slmopt.theory.roofline import LEVELS, pass_cost
 
 Array = npt.NDArray[np.float64]
 
@@ -181,9 +182,7 @@ def intensity_limit(setup: Setup, context: float, kind: Kind = "ceiling") -> flo
 
     Infinite where a further sequence adds no bytes.
     """
-    low, high = (
-        forward(setup_terms(setup), [decode_group(setup, b, context)], kind) for b in (_SPAN, 2 * _SPAN)
-    )
+    low, high = (pass_cost(setup, [decode_group(setup, b, context)], kind) for b in (_SPAN, 2 * _SPAN))
     added = float(high.bytes - low.bytes)
     done = float(high.flops - low.flops)
     # What rounding leaves of a difference of two equal sums is no byte.
@@ -193,7 +192,7 @@ def intensity_limit(setup: Setup, context: float, kind: Kind = "ceiling") -> flo
 def intensity_curve(setup: Setup, context: int, top: float, *, present: bool = False) -> IntensityCurve:
     """Intensity from one sequence to ``top`` at a context."""
     batch = np.geomspace(1.0, top, CURVE_POINTS)
-    cost = forward(setup_terms(setup), [decode_group(setup, batch, float(context))], "ceiling")
+    cost = pass_cost(setup, [decode_group(setup, batch, float(context))])
     return IntensityCurve(context, batch, np.asarray(cost.intensity), present)
 
 

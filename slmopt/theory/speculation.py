@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from slmopt.specs.setup import Setup
-from slmopt.theory.forward import Group, Kind, Numbers, forward
+from slmopt.theory.forward import Group, Kind, Numbers
 from slmopt.theory.latency import decode_step
-from slmopt.theory.roofline import Roof, pass_time, run
-from slmopt.theory.terms import pass_terms
+from slmopt.theory.roof import Roof
+from slmopt.theory.roofline import run, run_beside
 
 LONGEST_DRAFT = 16
 
@@ -57,9 +57,8 @@ def draft_seconds(setup: Setup, roof: Roof, batch: Numbers | None = None) -> Num
     s = setup.scenario
     sequences = float(s.batch) if batch is None else batch
     if setup.draft is not None:
-        terms = pass_terms(setup.draft, setup.weights, *setup.cache)
         group = Group(sequences, 1.0, float(s.depth), 1.0, float(s.shared_prefix))
-        return pass_time(forward(terms, [group], roof.kind), roof).seconds
+        return run_beside(setup, setup.draft, [group], roof).seconds
     if s.draft_cost is not None:
         return s.draft_cost * decode_step(setup, roof, sequences).seconds
     return float("nan")

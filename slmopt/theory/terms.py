@@ -40,6 +40,9 @@ class Term:
     ``index_pair_flops`` with each, then attends to ``top_k`` of them. ``compress`` tokens (0: none do) leave one entry of
     ``entry_bytes`` beside the window's tokens; keys, entries and ``top_k`` then count entries. In an estimate a length of
     cached tokens counts as the next multiple of ``cache_step``, where a runtime attends to so many together.
+
+    Over several devices a pass sends ``messages``, and ``link_bytes`` for every fed token, over each one's link, and
+    ``routed_bytes`` more where no token's experts are on the device that it is on. ``spread`` devices hold whole experts.
     """
 
     operator: str
@@ -50,6 +53,7 @@ class Term:
     experts: int = 0
     active: int = 0
     expert_bytes: float = 0.0
+    spread: int = 1
     window: float = NO_WINDOW
     top_k: float = NO_WINDOW
     chunk: int = 0
@@ -64,6 +68,9 @@ class Term:
     latent_expand_flops: float = 0.0
     state_bytes: float = 0.0
     cache_step: int = 1
+    link_bytes: float = 0.0
+    routed_bytes: float = 0.0
+    messages: float = 0.0
 
     @property
     def response(self) -> tuple[object, ...]:
@@ -75,6 +82,7 @@ class Term:
             self.head,
             self.experts,
             self.active,
+            self.spread,
             self.window if attends else NO_WINDOW,
             self.top_k,
             self.chunk if attends else 0,
@@ -90,6 +98,11 @@ class Term:
 
 
 _SUMMED = tuple(f.name for f in fields(Term) if f.type == "float" and f.name not in ("window", "top_k"))
+
+
+def scaled(term: Term, factor: float) -> Term:
+    """The same operator for ``factor`` times as many layers."""
+    return replace(term, **{name: getattr(term, name) * factor for name in _SUMMED})
 
 
 def merge(terms: tuple[Term, ...]) -> tuple[Term, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slmopt.specs.setup import PhasePeak
-from slmopt.theory.roofline import PassTime
+from slmopt.specs.rates import PhasePeak
+from slmopt.theory.roof import PassTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from slmopt.advice.gains import headline
 from slmopt.advice.plan import Trial
 from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.theory.interference import Interference
-from slmopt.theory.roofline import PassTime, Roof
+from slmopt.theory.roof import PassTime, Roof
 from slmopt.theory.speculation import Speculation
 from slmopt.words import numbers as n
 from slmopt.words.calibrated import estimate_words
+from slmopt.words.places import SIDES
 
 
 def pass_lines(name: str, time: PassTime, roof: Roof) -> list[str]:
-    """Memory time, compute time and what decides, for one pass."""
+    """Memory time, compute time, the link's where there is one, and what decides, for one pass."""
     cost = time.cost
     cache = f" + cache {n.bytes_(float(cost.cache_bytes))}" if float(cost.cache_bytes) else ""
     attention = f" + attention {n.flops(float(cost.attention_flops))}" if float(cost.attention_flops) else ""
+    moved = f"(weights {n.bytes_(float(cost.weight_bytes))}{cache})"
+    done = f"(matrices {n.flops(float(cost.matmul_flops))}{attention})"
+    memory, compute = float(time.memory_s), float(time.compute_s)
     lines = [
         (
-            f"**{name}, memory**: (weights {n.bytes_(float(cost.weight_bytes))}{cache}) / {n.bytes_per_s(roof.bandwidth)} "
-            f"= {n.seconds(float(time.memory_s))}"
+            f"**{name}, memory**: {moved} / {_rate(float(cost.bytes), memory, roof.bandwidth, n.bytes_per_s)} "
+            f"= {n.seconds(memory)}"
         ),
     ]
-    if roof.peak != roof.peak:
+    if math.isnan(compute):
         return [*lines, f"**{name}, compute**: {n.flops(float(cost.flops))}; no matrix rate is known."]
+    lines.append(
+        f"**{name}, compute**: {done} / {_rate(float(cost.flops), compute, roof.peak, n.flops_per_s)} "
+        f"= {n.seconds(compute)}"
+    )
+    link = float(time.link_s)
+    if link:
+        lines.append(
+            f"**{name}, link**: {n.bytes_(float(cost.link_bytes))} over each device's link and "
+            f"{n.figures(float(cost.messages))} messages = {n.seconds(link)}"
+        )
+    decides = "the longest of the three" if link else "max of the two"
+    if roof.host is not None:
+        decides = "card, then host, each as long as its longer side"
     return [
         *lines,
         (
-            f"**{name}, compute**: (matrices {n.flops(float(cost.matmul_flops))}{attention}) / {n.flops_per_s(roof.peak)} "
-            f"= {n.seconds(float(time.compute_s))}"
-        ),
-        (
-            f"**{name}**: max of the two = {n.seconds(float(time.seconds))}, so {time.bound} decides; intensity "
+            f"**{name}**: {decides} = {n.seconds(float(time.seconds))}, so {SIDES[time.bound]} decides; intensity "
             f"{n.figures(float(cost.intensity))} FLOP/byte against a ridge of {n.figures(roof.ridge)}"
         ),
     ]
+
+
+def _rate(amount: float, seconds: float, published: float, words: Callable[[float], str]) -> str:
+    """The rate at which an amount takes that time: the roof's, or the mean of memories and stages that take turns."""
+    if not seconds or abs(amount / seconds / published - 1) < 1e-6:
+        return words(published)
+    return f"{words(amount / seconds)} (the mean of what takes turns)"
 
 
 def overview(e: Evaluation) -> list[str]:
@@ -43,7 +66,7 @@ def overview(e: Evaluation) -> list[str]:
     s, c = e.setup.scenario, e.capacity
     lines = pass_lines("Decode step", e.ceiling.decode, e.ceiling.decode_roof)
     lines.append(
-        f"**Device**: {s.batch:,} / {n.seconds(float(e.ceiling.decode.seconds))} = "
+        f"**{'Device' if s.devices == 1 else 'Devices'}**: {s.batch:,} / {n.seconds(float(e.ceiling.decode.seconds))} = "
         f"{n.tokens_per_s(e.ceiling.device_tokens_per_s)}"
     )
     lines += pass_lines("Prefill", e.ceiling.prefill, e.ceiling.prefill_roof)
@@ -54,7 +77,7 @@ def overview(e: Evaluation) -> list[str]:
 def estimate_line(e: Evaluation) -> str:
     """How the estimate follows from the ceiling."""
     f = e.setup.factors
-    fit = e.setup.scenario.calibration
+    fit = e.setup.scenario.fit
     if fit is not None:
         return f"**Estimate**: the same pass at {estimate_words(fit)}; {f.origin}"
     low, _, high = f.bandwidth

@@ -20,6 +20,8 @@ def answer(e: Evaluation, bound_from: int | None) -> str:
     if e.setup.prefill.ceiling is None:
         return unknown_rate(e)
     cached = f" beside **{s.prefix_hit:,}** cached" if s.prefix_hit else ""
+    if time.bound == "link":
+        return f"The link between the devices decides the first token: **{fed:,}** prompt tokens{cached} take {least} to pass over it."
     if time.bound == "compute":
         from_words = "" if bound_from is None else f" (compute-bound from {bound_from:,} on)"
         return f"Arithmetic decides the first token{from_words}: **{fed:,}** prompt tokens{cached} take {least}, whatever the bits."

@@ -7,7 +7,6 @@ Markdown or HTML escapes them there.
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, Final
 
 import numpy as np
@@ -30,15 +29,8 @@ def short(name: object, longest: int = _LONGEST) -> str:
 
 
 def marked(name: object, longest: int = _LONGEST) -> str:
-    """A name for Markdown: nothing in it takes effect.
-
-    Streamlit makes links of addresses and pictures of icon names after all escapes are read, so these are parted by a
-    character without width.
-    """
-    return escape(_LIVE.sub("\u2060", short(name, longest)))
-
-
-_LIVE: Final = re.compile(r"(?i)(?<=:)(?=//|material/|[a-z])|(?<=www)(?=\.)|(?<=@)")
+    """A name for Markdown: nothing in it takes effect."""
+    return escape(short(name, longest))
 
 
 def harmless(name: str) -> str:

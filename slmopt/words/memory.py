@@ -9,11 +9,20 @@ from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.memory import Capacity
 from slmopt.words import numbers as n
 from slmopt.words.engines import sequences_words
+from slmopt.words.places import PLACES
 from slmopt.words.scenario_line import sequences
 
 
 def answer(e: Evaluation) -> str:
-    """What fills the memory."""
+    """What fills the memory; of several, whose it is."""
+    place, said = e.capacity.place, _answer(e)
+    if place == "device" and e.setup.scenario.devices == 1:
+        return said
+    whose = PLACES[place] if place != "device" else "each device"
+    return f"On {whose}: {said[:1].lower()}{said[1:]}"
+
+
+def _answer(e: Evaluation) -> str:
     c, depth = e.capacity, e.setup.scenario.depth
     each = f"each {depth:,}-token sequence holds **{n.bytes_(c.bytes_per_sequence)}**"
     weights = f"**{n.bytes_(c.weight_bytes)}** of weights"

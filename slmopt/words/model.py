@@ -258,6 +258,17 @@ def assumed_head(model: Model, found: FileModel | None) -> str:
     return "Nothing had to be assumed: the file gives every value." if found is not None else ""
 
 
+def format_words(found: FileModel | None) -> str:
+    """What a config says of how its weights are stored; empty where it says nothing."""
+    if found is None or not found.quantised:
+        return ""
+    if found.named_weights is None:
+        return (
+            "Its quantisation is of a kind that is not known here: choose the weights' format in the panel."
+        )
+    return f"Its quantisation names {marked(found.named_weights.name)} weights: “Use it in every page” takes them too."
+
+
 def unknown(key: str, name: object, instead: str) -> str:
     """What a page says whose address names a record that this session does not have."""
     what = {"model": "model", "device": "device", "weights": "weight format"}[key]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from slmopt.advice.targets import Target, targets
 from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.unknown import bracket
 from slmopt.words import numbers as n
+from slmopt.words.places import PLACES, givers
 from slmopt.words.scenario_line import sequences
 
 MARK = {"met": "✓", "ceiling_only": "◐", "missed": "✕"}
@@ -17,8 +20,15 @@ def answer(e: Evaluation) -> str:
     """What limits this model here, cause first."""
     decode, setup = e.ceiling.decode, e.setup
     if e.capacity.max_sequences == 0:
-        held = setup.weight_bytes + setup.buffers
-        if setup.capacity is not None and held > setup.capacity:
+        c = e.capacity
+        if c.place != "device" or setup.scenario.devices > 1:
+            if c.usable is not None and c.weight_bytes + c.buffer_bytes > c.usable:
+                whose = PLACES[c.place] if c.place != "device" else "each device"
+                return (
+                    f"The weights do not fit: {whose} needs **{n.bytes_(c.weight_bytes)}** for its part "
+                    f"and has **{n.bytes_(c.usable)}**."
+                )
+        elif setup.capacity is not None and setup.weight_bytes + setup.buffers > setup.capacity:
             return (
                 f"The weights do not fit: they need **{n.bytes_(setup.weight_bytes)}** "
                 f"and the device has **{n.bytes_(setup.capacity)}**."
@@ -28,17 +38,23 @@ def answer(e: Evaluation) -> str:
             f"**{n.bytes_(e.capacity.bytes_per_sequence)}**."
         )
     rate = f"at most **{n.tokens_per_s(e.ceiling.device_tokens_per_s)}**"
+    gives = givers(setup)
+    if decode.bound == "link":
+        return (
+            f"The link between the devices limits decode: **{n.seconds(float(decode.link_s))}** a step against "
+            f"**{n.seconds(float(np.fmax(decode.memory_s, decode.compute_s)))}** for all else, so {gives} {rate}."
+        )
     if decode.bound == "compute":
         return (
             f"Arithmetic limits decode at {sequences(setup.scenario.batch)}: **{n.seconds(float(decode.compute_s))}** "
-            f"a step against **{n.seconds(float(decode.memory_s))}** for memory, so the device gives {rate}."
+            f"a step against **{n.seconds(float(decode.memory_s))}** for memory, so {gives} {rate}."
         )
     moved = f"**{n.bytes_(float(decode.cost.bytes))}** each step moves"
     if float(decode.cost.cache_bytes) > float(decode.cost.weight_bytes):
         cached = n.bytes_(float(decode.cost.cache_bytes))
-        return f"Cache reads limit decode: **{cached}** of the {moved} are cached tokens, so the device gives {rate}."
+        return f"Cache reads limit decode: **{cached}** of the {moved} are cached tokens, so {gives} {rate}."
     weights = n.bytes_(float(decode.cost.weight_bytes))
-    return f"Reading the weights limits decode: **{weights}** of the {moved} are weights, so the device gives {rate}."
+    return f"Reading the weights limits decode: **{weights}** of the {moved} are weights, so {gives} {rate}."
 
 
 def step_title(e: Evaluation) -> str:

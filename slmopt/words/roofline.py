@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from slmopt.specs.model import Model
-from slmopt.theory.roofline import Roof
+from slmopt.theory.roof import Roof
 from slmopt.theory.roofline_points import RooflineView, Spot
 from slmopt.words import numbers as n
 from slmopt.words.arithmetic import estimate_line, pass_lines
@@ -14,7 +14,7 @@ from slmopt.words.scenario_line import sequences
 
 Tiles = list[tuple[str, str, str, str]]
 
-MARKS = {"memory": "▲", "compute": "▼"}
+MARKS = {"memory": "▲", "compute": "▼", "link": "⇄"}
 ASKED = "no matrix rate is known: enter yours"
 
 
@@ -33,6 +33,8 @@ def answer(v: RooflineView) -> str:
             else "Not one sequence fits this memory; if one did"
         )
         return f"{lacking}, decode would do {decode}, {side} of the ridge at {ridge}."
+    if v.now.bound == "link":
+        return f"The link between the devices limits decode: it does {decode} and would stand under the ridge at {ridge}, but waits for the link."
     if v.first.bound == "compute":
         first = f"**{intensity(v.first)}**"
         return f"Decode is compute-bound at every batch: one sequence does {first}, and this device's ridge is at {ridge}."

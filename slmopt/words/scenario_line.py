@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from slmopt.specs.base import Sourced
 from slmopt.specs.device import GB
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.words import numbers
+from slmopt.words.places import devices_words, offload_words
 
 _LONGEST = 80
 
@@ -21,7 +25,7 @@ def scenario_line(scenario: Scenario) -> str:
         escape(setup.model.name),
         f"{escape(setup.weights.name)} weights",
         f"{escape(kv)} cache",
-        escape(setup.device.name),
+        escape(devices_words(setup)),
         f"{scenario.prompt:,} + {scenario.output:,} tokens",
         sequences(scenario.batch),
     ]
@@ -42,27 +46,32 @@ def changes(scenario: Scenario, setup: Setup) -> list[str]:
         said.append(f"{numbers.trimmed(numbers.figures(s.weight_bits))} bits a weight")
     if s.capacity_gb is not None:
         said.append(f"{numbers.trimmed(numbers.bytes_(s.capacity_gb * GB))} memory")
+    if setup.host is not None:
+        said.append(offload_words(setup))
+    if s.link_gbs is not None and setup.wire is not None:
+        said.append(f"link of {numbers.trimmed(numbers.bytes_per_s(s.link_gbs * 1e9))}")
     if s.prefix_hit:
         said.append(f"{s.prefix_hit:,} tokens cached")
     if s.shared_prefix:
         said.append(f"{s.shared_prefix:,} shared")
     if s.engine != "exact":
         said.append(s.engine)
-    if s.calibration is not None:
-        said.append("estimates fitted to your rows")
-        beyond = extrapolated(s, setup)
-        if beyond:
-            said.append(f"extrapolated: {', '.join(beyond)}")
-    return said
+    return [*said, *_fit_words(s, setup)]
+
+
+def _fit_words(s: Scenario, setup: Setup) -> list[str]:
+    if s.fit is None:
+        return [] if s.calibration is None else ["fit not used"]
+    beyond = extrapolated(s, setup)
+    more = [f"extrapolated: {', '.join(beyond)}"] if beyond else []
+    return ["estimates fitted to your rows", *more]
 
 
 def extrapolated(s: Scenario, setup: Setup) -> tuple[str, ...]:
     """What of the scenario lies beyond the rows that its fit rests on."""
-    if s.calibration is None:
+    if s.fit is None:
         return ()
-    return s.calibration.outside(
-        batch=s.batch, context=s.depth, weight_bytes=setup.weight_bytes, prompt=s.prompt
-    )
+    return s.fit.outside(batch=s.batch, context=s.depth, weight_bytes=setup.weight_bytes, prompt=s.prompt)
 
 
 def sequences(count: int) -> str:
@@ -77,5 +86,12 @@ def source_words(record: Sourced) -> str:
 
 
 def escape(text: str) -> str:
-    """Text from outside made safe for Markdown: no emphasis, link, code, colour or HTML in it takes effect."""
-    return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~:$" else c for c in text)
+    """Text from outside made safe for Markdown: no emphasis, link, code, colour, icon or HTML in it takes effect.
+
+    Streamlit makes links of addresses and pictures of icon names after all escapes are read, so these are parted by a
+    character without width.
+    """
+    return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~:$" else c for c in _LIVE.sub("\u2060", text))
+
+
+_LIVE: Final = re.compile(r"(?i)(?<=:)(?=//|material/|[a-z])|(?<=www)(?=\.)|(?<=@)")

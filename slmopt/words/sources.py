@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slmopt.specs.base import Sourced
 from slmopt.theory.evaluation import Evaluation
+from slmopt.words import numbers as n
 from slmopt.words.scenario_line import escape
 
 
@@ -20,6 +21,14 @@ def source_lines(e: Evaluation) -> list[str]:
     ]
     if s.model.assumed:
         lines.append(f"**Assumed of the model**: {escape('; '.join(s.model.assumed))}")
+    if s.host is not None:
+        assumed = ", assumed with the most memory that it is sold with" if s.host.assumed else ""
+        lines.append(f"{record_line('Host', s.host.device)}{assumed}")
+        lines.append(f"**Estimate of the host**: {escape(s.host.factors.origin)}")
+    if s.wire is not None and s.wire.bandwidth is not None:
+        name = escape(s.wire.name) or "as entered"
+        lines.append(f"**Link**: {name}, {n.trimmed(n.bytes_per_s(s.wire.bandwidth))} per direction")
+    lines += [f"**Mind**: {escape(warning)}" for warning in s.warnings]
     return lines
 
 

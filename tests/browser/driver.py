@@ -241,7 +241,9 @@ class Driver:
 
     def is_dimmed(self) -> bool:
         """Whether the page shows its last valid answer instead of a present one."""
-        return self.page.locator(".st-key-slm_dimmed").count() > 0
+        return bool(
+            self.page.locator(".st-key-slm_body").evaluate("(body) => getComputedStyle(body).opacity < 1")
+        )
 
     def exceptions(self) -> list[str]:
         """Tracebacks that Streamlit shows on the page; there should never be one."""
@@ -281,6 +283,10 @@ class Driver:
         )
         return ranges
 
+    def drawings(self, key: str | None = None) -> int:
+        """How often the figure has been drawn."""
+        return int(self.chart(key).get_attribute("data-drawn") or 0)
+
     def chart_title(self, key: str | None = None) -> str:
         """The finding that the figure's title states."""
         return self.chart(key).locator(".slm-title").inner_text().strip()
@@ -315,6 +321,11 @@ class Driver:
         return self.chart_ranges(key)
 
     # Acting
+
+    @property
+    def reruns_asked(self) -> int:
+        """How often the page has asked the server for an answer."""
+        return self._traffic.reruns_asked
 
     def press_key_on_slider(
         self, label: str, key: str = "ArrowRight", times: int = 1, *, area: Area | None = None

@@ -81,3 +81,42 @@ def test_wrong_entry_gives_a_sentence_and_loses_nothing(driver, value):
     driver.enter(BANDWIDTH, 100)
     assert driver.error_texts() == []
     assert driver.errors == []
+
+
+def test_figures_follow_the_thumb_before_it_is_let_go(driver):
+    driver.goto("roofline")
+    slider = driver.slider(BANDWIDTH, area="page")
+    slider.hover()
+    # What the browser asks for while the pointer is over the slider: every stop but those without a value.
+    stops = int(slider.get_attribute("max")) + 1
+    driver.page.wait_for_selector(f'[data-foreseen="{stops}"]')
+    asked = driver.reruns_asked
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    driver.page.mouse.move(box["x"] + 0.5 * box["width"], middle)
+    driver.page.mouse.down()
+    for part in (0.6, 0.7, 0.8, 0.9):
+        before = driver.drawings("roofline_roof")
+        driver.page.mouse.move(box["x"] + part * box["width"], middle)
+        driver.page.wait_for_function(
+            "(before) => document.querySelector('.st-key-roofline_roof .slm-chart').dataset.drawn > before",
+            arg=before,
+        )
+    shown, title = driver.drawings("roofline_roof"), driver.chart_title("roofline_roof")
+    assert driver.reruns_asked == asked
+    with driver.rerun():
+        driver.page.mouse.up()
+    assert driver.reruns_asked == asked + 1
+    # The server's exact answer is the very figure that was shown: nothing is drawn again.
+    assert driver.chart_title("roofline_roof") == title
+    assert driver.drawings("roofline_roof") == shown
+
+
+def test_the_zoom_outlives_a_wrong_entry(driver):
+    driver.goto("roofline")
+    zoomed = driver.zoom()
+    driver.enter(BANDWIDTH, -5)
+    assert driver.chart_ranges()["xaxis"] == pytest.approx(zoomed["xaxis"], rel=1e-6)
+    driver.enter(BANDWIDTH, 900)
+    assert driver.chart_ranges()["xaxis"] == pytest.approx(zoomed["xaxis"], rel=1e-6)
+    assert driver.errors == []

@@ -65,9 +65,8 @@ def test_inspect_takes_stored_bits_from_the_config_only_where_it_names_one_type(
     plain = inspected(tmp_path, torch_dtype="bfloat16")
     assert plain["bits_per_weight"] == 16
     assert plain["weight_bytes"] == 2 * plain["params"]
-    quantised = inspected(
-        tmp_path, torch_dtype="bfloat16", quantization_config={"quant_method": "awq", "bits": 4}
-    )
+    strange = {"quant_method": "unheard-of", "bits": 4}
+    quantised = inspected(tmp_path, torch_dtype="bfloat16", quantization_config=strange)
     assert quantised["weight_bytes"] is None
 
 
@@ -103,3 +102,19 @@ def test_formats_tell_weights_from_caches():
     assert [f["id"] for f in found if f["kind"] == "weights"] == list(presets.weights)
     assert [f["id"] for f in found if f["kind"] == "cache"] == list(presets.caches)
     assert "--kv" in call("formats").out
+
+
+def test_a_config_s_quantisation_names_its_weights(tmp_path):
+    gptq = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    found = inspected(tmp_path, quantization_config=gptq)
+    assert any("quantisation names" in line for line in found["assumed"])
+    assert 4 < found["bits_per_weight"] < 16
+    path = str(tmp_path / "tiny")
+    answer = call("estimate", "--model", path, "--device", "rtx-4090", "--json")
+    assert answer.json["capacity"]["weight_bytes"] == found["weight_bytes"]
+    assert any("gptq-4-g128 is taken" in line for line in answer.json["assumed"])
+    own = call("estimate", "--model", path, "--device", "rtx-4090", "--weights", "8", "--json").json
+    assert not any("is taken" in line for line in own["assumed"])
+    strange = inspected(tmp_path, quantization_config={"quant_method": "unheard-of"})
+    assert strange["weight_bytes"] is None
+    assert any("not known here" in line for line in strange["assumed"])

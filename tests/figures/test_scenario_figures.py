@@ -6,15 +6,18 @@ import pytest
 from slmopt.advice.drafting import drafting
 from slmopt.advice.plan import plan
 from slmopt.advice.what_ifs import engine_holdings, memory_what_ifs
-from slmopt.figures import first_token, memory, overview, speculation, theme
+from slmopt.figures import first_token, memory, offload, overview, speculation, theme
 from slmopt.figures import plan as plan_figures
 from slmopt.figures.named import Named
+from slmopt.reports import memory_tables as tables
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.first_token import hit_curve, prompt_curve
 from slmopt.theory.interference import chunked, whole
 from slmopt.theory.memory import context_curve
+from slmopt.theory.offload_curve import layers_curve
 from slmopt.theory.speculation_curves import speculation_curves
+from slmopt.words.places import layers_alt, layers_title
 
 TARGETS = {"target_ttft_ms": 500.0, "target_tpot_ms": 40.0}
 SERVER = scenario(
@@ -38,6 +41,10 @@ CASES = {
     ),
     "one token": scenario({**TARGETS, "output": 1, "prompt": 1}),
     "over capacity": scenario({**TARGETS, "batch": 500}),
+    "several devices": scenario(
+        {**TARGETS, "model": "llama-3.3-70b", "devices": 4, "link_gbs": 1, "batch": 64}
+    ),
+    "layers on the host": scenario({**TARGETS, "model": "llama-3.3-70b", "gpu_layers": 40}),
 }
 
 
@@ -120,3 +127,19 @@ def test_chunks_cost_the_newcomer_and_spare_the_others():
     assert at_once.ttft_s <= large.ttft_s * (1 + 1e-9)
     with pytest.raises(ValueError, match="at least 1"):
         chunked(setup, ceiling.prefill_roof, 0)
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"gpu_layers": 30}, {"gpu_layers": 99, "batch": 400}, {"capacity_gb": 0.1}]
+)
+def test_layers_on_the_card_draw(changes):
+    curve = layers_curve(scenario({**TARGETS, "model": "llama-3.3-70b", "device": "rtx-4090", **changes}))
+    drawn = offload.against_layers(curve)
+    theme.checked(drawn)
+    ceiling = next(trace for trace in drawn.data if "at most" in (trace["hovertemplate"] or ""))
+    assert np.array_equal(ceiling["y"], curve.ceiling)
+    assert np.array_equal(ceiling["x"], np.arange(82))
+    assert len(drawn.layout.shapes) == (curve.fit is not None)
+    assert len(tables.against_layers(curve)) == 82
+    assert layers_title(curve).count("**") in {0, 2}
+    assert "0 to 81" in layers_alt(curve)

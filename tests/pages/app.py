@@ -1,6 +1,7 @@
 """The dashboard without a browser: a page at an address, and what it says."""
 
 import html
+import json
 import re
 from pathlib import Path
 
@@ -35,3 +36,12 @@ def said(app: AppTest) -> str:
 def answer(app: AppTest) -> str:
     """The page's one sentence."""
     return app.header[0].value.replace("**", "").replace("\u00a0", " ")
+
+
+def slider(app: AppTest, key: str) -> str:
+    """What a slider says that it stands at."""
+    for element in app.get("bidi_component"):
+        if element.proto.id.endswith(f"-{key}"):
+            data = json.loads(element.proto.bytes)
+            return str(data["texts"][data["at"]])
+    raise LookupError(f"no slider {key}")

@@ -9,7 +9,7 @@ from slmopt.theory.batch_points import batching_view
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import batching as words
 from tests.figures.roof_cases import CASES, SERVER, TARGETS
-from tests.pages.app import answer, open_page, said
+from tests.pages.app import answer, open_page, said, slider
 from tests.pages.test_roofline_page import ADDRESS
 
 
@@ -58,19 +58,19 @@ def test_a_preset_and_an_edit_change_the_numbers():
     assert shows(app, SERVER.change(model="article-7b-gqa", target_tpot_ms=10.0))
 
 
-def test_the_page_s_own_sliders_move_batch_and_context():
+def test_the_page_s_own_sliders_show_batch_and_context():
     app = open_page("batching_page", **ADDRESS)
-    assert app.select_slider(key="_slider_batching_context").value == 4000
-    app.select_slider(key="_slider_batching_batch").set_value(32).run()
-    assert app.number_input(key="batch").value == 32
-    assert shows(app, SERVER.change(batch=32))
-    app.select_slider(key="_slider_batching_context").set_value(1000).run()
+    assert slider(app, "_slider_batching_context") == "4,000"
+    app.number_input(key="batch").set_value(32).run()
+    assert slider(app, "_slider_batching_batch") == "32"
+    app.number_input(key="context").set_value(1000).run()
+    assert slider(app, "_slider_batching_context") == "1,000"
     assert shows(app, SERVER.change(batch=32, context=1000))
 
 
 def test_the_context_slider_starts_at_prompt_and_output():
     app = open_page("batching_page", prompt="700", output="50")
-    assert app.select_slider(key="_slider_batching_context").value == 750
+    assert slider(app, "_slider_batching_context") == "750"
     assert shows(app, scenario({**TARGETS, "prompt": 700, "output": 50}))
 
 

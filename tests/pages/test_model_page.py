@@ -13,6 +13,7 @@ from slmopt.theory.cache_growth import cache_growth
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import memory, numbers
 from slmopt.words import model as words
+from slmopt.words.measured_rows import marked
 from tests.pages.app import answer, go, open_page, said
 from tests.readers import ggufs
 
@@ -213,3 +214,15 @@ def test_presets_are_searched():
     app.text_input(key="preset_search").set_value("").run()
     app.button_group(key="preset_kind").set_value("Devices").run()
     assert len(app.dataframe[0].value) == len(library().devices)
+
+
+def test_a_config_s_quantisation_names_the_weights():
+    quantised = {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}}
+    app = with_config(open_page("model_page"), **quantised)
+    named = library().weights["awq-4-g128"]
+    assert f"Its quantisation names {marked(named.name)} weights" in said(app)
+    app.button(key="model_use").click().run()
+    assert app.selectbox(key="weights").value == named.name
+    strange = with_config(open_page("model_page"), quantization_config={"quant_method": "unheard-of"})
+    assert "of a kind that is not known here" in said(strange)
+    assert "quantisation" not in said(with_config(open_page("model_page")))

@@ -4,11 +4,13 @@ import html
 
 import pytest
 
+from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import MeasuredPoint, roofline_view
 from slmopt.words import roofline as words
 from tests.figures.roof_cases import CASES, SERVER
-from tests.pages.app import answer, go, open_page, said
+from tests.pages.app import answer, go, open_page, said, slider
 
 ADDRESS = {
     "model": "7B, 32 KV heads (article)",
@@ -65,34 +67,31 @@ def test_a_preset_and_an_edit_change_the_numbers():
     assert shows(app, SERVER.change(model="article-7b-gqa", batch=64))
 
 
-def test_the_page_s_own_sliders_move_the_roof():
+def test_the_page_s_own_sliders_show_the_fields():
     app = open_page("roofline_page", **ADDRESS)
-    bandwidth = app.select_slider(key="_slider_roofline_bandwidth_gbs")
-    assert bandwidth.value == 2000
-    app.select_slider(key="_slider_roofline_peak_tflops").set_value(1000).run()
-    assert app.number_input(key="peak_tflops").value == 1000
+    assert slider(app, "_slider_roofline_bandwidth_gbs") == "2,000"
+    app.number_input(key="peak_tflops").set_value(1000.0).run()
+    assert slider(app, "_slider_roofline_peak_tflops") == "1,000"
+    assert slider(app, "_slider_panel_peak_tflops") == "1,000"
     assert shows(app, SERVER.change(peak_tflops=1000.0))
-    app.select_slider(key="_slider_roofline_bandwidth_gbs").set_value(500).run()
-    assert shows(app, SERVER.change(peak_tflops=1000.0, bandwidth_gbs=500.0))
 
 
 def test_a_value_between_the_stops_is_shown_as_it_is():
     app = open_page("roofline_page", **ADDRESS)
-    assert app.select_slider(key="_slider_roofline_peak_tflops").value == 400
+    assert slider(app, "_slider_roofline_peak_tflops") == "400"
     app.number_input(key="peak_tflops").set_value(321.0).run()
-    assert app.select_slider(key="_slider_roofline_peak_tflops").value == 321
+    assert slider(app, "_slider_roofline_peak_tflops") == "321"
 
 
-def test_an_unknown_rate_is_asked_for_and_taken_from_the_slider():
+def test_an_unknown_rate_is_asked_for():
     phone = CASES["no rate known"]
     app = open_page(
         "roofline_page", model="Llama-3.2-1B", device="Qualcomm Snapdragon 8 Elite", prompt="1000"
     )
     assert shows(app, phone)
     assert "No matrix rate is known" in figures(app)
-    slider = app.select_slider(key="_slider_roofline_peak_tflops")
-    assert slider.value == "–"
-    slider.set_value(2).run()
+    assert slider(app, "_slider_roofline_peak_tflops") == "–"
+    app.number_input(key="peak_tflops").set_value(2.0).run()
     assert not app.exception
     assert shows(app, phone.change(peak_tflops=2.0))
 
@@ -107,7 +106,7 @@ def test_uploaded_rows_are_drawn():
 
 def test_the_scenario_survives_the_way_to_batching():
     app = open_page("roofline_page", **ADDRESS)
-    app.select_slider(key="_slider_roofline_bandwidth_gbs").set_value(1000).run()
+    app.number_input(key="bandwidth_gbs").set_value(1000.0).run()
     go(app, "batching_page")
     assert app.number_input(key="bandwidth_gbs").value == 1000
     go(app, "roofline_page")
@@ -129,3 +128,15 @@ def test_the_scenario_survives_the_way_to_batching():
 )
 def test_no_scenario_breaks_the_page(address):
     assert not open_page("roofline_page", **address).exception
+
+
+def test_operators_of_both_phases():
+    app = open_page("roofline_page", model="Qwen3-30B-A3B")
+    view = operators_view(evaluate(scenario({"model": "qwen3-30b-a3b", "target_ttft_ms": 500.0})))
+    assert "of a decode step" in figures(app)
+    app.button_group(key="roofline_phase").set_value("prefill").run()
+    assert not app.exception
+    assert "of a prefill" in figures(app)
+    assert "of a decode step" not in figures(app)
+    table = app.session_state["_slmopt_tables"]["roofline_operators_prefill"].numbers()
+    assert len(table) == len(view.decode) + len(view.prefill)

@@ -52,3 +52,14 @@ def test_defaults_are_left_out():
         for record in json.loads(path.read_text(encoding="utf-8")):
             fields = type(MODELS[record["id"]]).model_fields
             assert all(value != fields[key].default for key, value in record.items()), record["id"]
+
+
+@pytest.mark.parametrize("ident", ["glm-4.5", "glm-4.5-air", "glm-4.7-flash", "glm-5"])
+def test_prediction_layers_make_up_the_published_count(ident):
+    """What the repository holds beside the model: a layer that predicts further tokens, and router biases."""
+    model = MODELS[ident]
+    routed = [group for group in model.groups if group.moe is not None]
+    biases = sum(group.count * group.moe.experts for group in routed)
+    # Some of the counts have the prediction layer's own biases, too.
+    missing = model.published_params - model.stored_params - biases
+    assert missing in {0, routed[-1].moe.experts}

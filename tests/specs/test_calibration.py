@@ -11,9 +11,11 @@ from slmopt.specs.base import SpecError
 from slmopt.specs.calibration import Calibration
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
+from slmopt.theory.batching import crossover, slopes
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.latency import decode_group, decode_step
 from slmopt.theory.roofline import ceiling_roof, estimate_roof, run
+from slmopt.words.scenario_line import changes
 
 # One layer's worth of numbers that can be followed by hand: 8 GB of weights, 2·10⁹ operations a token in all.
 MODEL = {"params": 1e9, "layers": 10, "kv_heads": 8, "head_dim": 64}
@@ -102,6 +104,46 @@ def test_predictions_beyond_the_rows_are_marked():
         "The estimate extrapolates beyond the rows that were fitted: batch 32 sequences (measured 1 to 8), "
         "context 4,000 tokens (measured 0 to 1,000), prefill (none measured)."
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "where"),
+    [
+        ({"devices": 2}, "2 devices"),
+        ({"gpu_layers": 4}, "layers on a host"),
+        ({"cpu_moe_layers": 3}, "layers on"),
+    ],
+)
+def test_a_fit_is_not_used_where_it_does_not_apply(more, where):
+    """It is of one device with the whole model on it: other scenarios rest on what they would without it."""
+    asked = {"model": "qwen3-30b-a3b", "device": "rtx-4090", "batch": 4, **more}
+    plain, made = scenario(asked), scenario({**asked, "calibration": CALIBRATION})
+    assert made.fit is None
+    assert resolve(made).factors == resolve(plain).factors
+    assert any(f"with {where}" in said for said in resolve(made).warnings)
+    assert "fit not used" in changes(made, resolve(made))
+    for level in ("slow", "typical", "fast"):
+        with_fit, without = (evaluate(one).estimate[level] for one in (made, plain))
+        for phase in ("decode", "prefill"):
+            assert float(getattr(with_fit, phase).seconds) == float(getattr(without, phase).seconds)
+
+
+@pytest.mark.parametrize("overlap", ["none", "single", "products"])
+def test_large_batches_approach_the_fits_own_limit(overlap):
+    """The line through large batches has what does not hide in it, and reads at their own bandwidth."""
+    fit = CALIBRATION.model_copy(update={"overlap": overlap, "attention_tflops": 0.5})
+    setup = resolve(question(calibration=fit, context=700))
+    roof = estimate_roof(setup, "decode", "typical")
+    limit = crossover(setup, roof).throughput_limit
+    many = 2.0**36
+    assert many / float(decode_step(setup, roof, many).seconds) == pytest.approx(limit, rel=1e-4)
+    line = slopes(setup, roof, 700.0)
+    assert line.fixed_memory_s == pytest.approx(setup.weight_bytes / 25e9, rel=1e-9)
+
+
+def test_several_roofs_together_read_batches_faster_too():
+    roof = estimate_roof(resolve(question(calibration=CALIBRATION)), "decode", "typical")
+    assert roof.times(3.0).batched_bandwidth == pytest.approx(75e9)
 
 
 def test_text_and_back():

@@ -11,7 +11,8 @@ from slmopt.specs.device import RATES
 from slmopt.specs.formats import KERNELS, CacheFormat, WeightFormat
 from slmopt.specs.library import library
 from slmopt.specs.model import Model
-from slmopt.specs.setup import default_compute, inline, resolve
+from slmopt.specs.rates import default_compute
+from slmopt.specs.setup import inline, resolve
 from tests.strategies import few, scenarios
 
 MODEL = {"params": 7e9, "layers": 32, "kv_heads": 32, "head_dim": 128}

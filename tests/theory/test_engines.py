@@ -20,14 +20,13 @@ from slmopt.theory import engine_sglang, engine_vllm
 from slmopt.theory.engine_layers import Cache
 from slmopt.theory.engine_llama import cells
 from slmopt.theory.engines import Part, cache_of, memory_share, reserved, rules, total_bytes
+from slmopt.theory.holders import holders
 from slmopt.theory.memory import (
-    buffer_bytes,
     cache_bytes,
     context_curve,
     longest_context,
     paging,
     sequences_that_fit,
-    usable_bytes,
 )
 from slmopt.words.engines import OWN_NEED, RULE_SENTENCES, rule_lines, sequences_words
 from tests.strategies import few, layered_models, scenarios
@@ -385,7 +384,8 @@ def test_more_sequences_and_longer_ones_never_hold_less(model, engine, paged):
 @given(scenarios())
 def test_as_many_fit_as_the_engine_has_room_for(s):
     setup, found = resolve(s), evaluate(s).capacity
-    room = usable_bytes(setup) - setup.weight_bytes - buffer_bytes(setup)
+    (held,) = holders(setup)
+    room = held.usable - held.weight_bytes - held.reserve()
     made = cache_of(setup)
 
     def bytes_of(sequences: float) -> float:

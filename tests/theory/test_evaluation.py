@@ -96,11 +96,6 @@ def test_each_phase_runs_on_its_own_unit():
         evaluate(s.change(decode_unit="gpu"))
 
 
-def test_only_a_count_of_devices_that_is_computed_is_accepted():
-    with pytest.raises(SpecError, match=r"^devices = 2: "):
-        evaluate(scenario({"devices": 2}))
-
-
 def test_every_preset_can_be_evaluated():
     """Every model on one device, and one model on every device: finite, and never faster than its ceiling."""
     models = [{"model": model, "device": "article-80gb"} for model in library().models]

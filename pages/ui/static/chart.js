@@ -13,6 +13,7 @@ const MARKS = {
 };
 
 const failed = new Set();
+const shown = new Map();
 let library = null;
 let styles = null;
 
@@ -105,6 +106,24 @@ function toPhone(figure) {
   for (const [path, value] of Object.entries(layout.meta?.phone ?? {})) setPath(figure, path, value);
 }
 
+// Type, marks and the room around them, larger; what is in data units stays.
+const GROW = new Set(["size", "xshift", "yshift", "standoff", "ticklen"]);
+
+function enlarge(value, scale, parent = "") {
+  for (const [name, part] of Object.entries(value)) {
+    const grows = GROW.has(name) || parent === "margin" || (name === "width" && parent === "line");
+    if (typeof part === "number") {
+      if (grows) value[name] = part * scale;
+    } else if (grows && Array.isArray(part)) {
+      value[name] = part.map((size) => (typeof size === "number" ? size * scale : size));
+    } else if (part && typeof part === "object" && !Array.isArray(part)) {
+      enlarge(part, scale, name);
+    } else if (Array.isArray(part) && part[0] && typeof part[0] === "object") {
+      part.forEach((item) => enlarge(item, scale, name));
+    }
+  }
+}
+
 function parse(text, slots, values) {
   return JSON.parse(text.replace(SLOT, (_, number, alpha) => values[Number(number) - 1] + (alpha ?? "")));
 }
@@ -152,19 +171,40 @@ class View {
     ];
   }
 
+  // What the server sent. While a thumb moves, its answers to stops that were passed are not drawn any more.
   update(text) {
+    this.sent = text;
+    if (this.ahead && text !== this.text) return;
+    this.ahead = false;
+    this.take(text);
+  }
+
+  // A figure that the server computed for where the thumb is now.
+  preview(text) {
+    this.ahead = true;
+    this.take(text);
+  }
+
+  release() {
+    this.ahead = false;
+    this.take(this.sent);
+  }
+
+  take(text) {
     const colours = this.colours();
     if (text === this.text && colours.join() === this.values?.join()) return;
     const first = this.text === undefined;
     this.text = text;
     this.values = colours;
     this.content = JSON.parse(text);
+    shown.set(this.content.name, this);
     write(this.title, this.content.title);
     this.picture.setAttribute("aria-label", this.content.alt);
     this.drawKey();
     if (first) this.plot.style.height = `${this.height()}px`;
     this.width = undefined;
-    this.schedule();
+    // At once and not in the next frame: behind this figure the browser has the panel to lay out.
+    this.draw();
   }
 
   drawKey() {
@@ -213,10 +253,15 @@ class View {
   show(figure) {
     const { layout } = figure;
     if (this.narrow()) toPhone(figure);
+    const scale = Number(getComputedStyle(this.root).getPropertyValue("--slm-scale")) || 1;
+    if (scale !== 1) {
+      layout.font = { size: 12, ...layout.font };
+      enlarge(figure, scale);
+    }
     const title = layout.annotations?.find((note) => note.name === "y title");
     if (title) title.xshift = -layout.margin.l - 2;
     layout.width = this.width;
-    layout.height = this.height();
+    layout.height = Math.round(this.height() * (1 + 0.8 * (scale - 1)));
     layout.font = { ...layout.font, family: getComputedStyle(this.root).fontFamily };
     layout.hoverlabel = { ...layout.hoverlabel, font: layout.font };
     layout.uirevision = `${layout.uirevision ?? "kept"} ${this.resets}`;
@@ -299,11 +344,36 @@ class View {
 
   close() {
     failed.delete(this);
+    if (shown.get(this.content.name) === this) shown.delete(this.content.name);
     this.observer.disconnect();
     cancelAnimationFrame(this.pending);
     this.Plotly?.purge(this.plot);
     this.root.remove();
   }
+}
+
+let previewed = {};
+let frame;
+
+// Figures by name, drawn with the next frame: a thumb may pass several stops within one.
+export function preview(figures) {
+  previewed = figures;
+  frame ??= requestAnimationFrame(() => {
+    frame = undefined;
+    for (const [name, text] of Object.entries(previewed)) shown.get(name)?.preview(text);
+  });
+}
+
+// Where the thumb is now nothing was foreseen: the server's next figures are drawn.
+export function giveWay() {
+  for (const view of shown.values()) view.ahead = false;
+}
+
+// Whatever was previewed, show what the server sent last.
+export function release() {
+  cancelAnimationFrame(frame);
+  frame = undefined;
+  for (const view of shown.values()) view.release();
 }
 
 export default async function (component, options) {

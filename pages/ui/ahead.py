@@ -1,0 +1,108 @@
+"""The figures of a page at other values of one field: what the browser asks for while a slider is in use.
+
+Everything an answer needs is in the question, so that any copy of the server can give it, and nobody's session is read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pages.ui import pins
+from pages.ui.chart import payload
+from pages.ui.judging import sample
+from slmopt.figures.named import Named
+from slmopt.reports import pictures
+from slmopt.reports.picture import Picture
+from slmopt.reports.pictures import measurements
+from slmopt.specs.base import SpecError
+from slmopt.specs.scenario import Scenario, scenario
+from slmopt.specs.setup import resolve
+
+# An own model of many unlike layers is the largest thing that a scenario carries.
+_LARGEST = 1_000_000
+_MOST_VALUES = 4
+
+
+def _sample(scenario: Scenario, pinned: pictures.Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone
+    found = sample(scenario)
+    return measurements.pictures(found.rows, found.groups, found.said.title, found.said.alt)
+
+
+# Measurements follows from the scenario alone as long as it shows the bundled sample.
+PAGES: Mapping[str, pictures.OfPage] = MappingProxyType({**pictures.PAGES, "measurements": _sample})
+
+
+async def ahead(request: Request) -> Response:
+    """`{"page", "field", "scenario", "values"}` in; out, for each value in turn, figures by key as the page sends them.
+
+    A value that makes no valid scenario has none. What cannot be read is answered with 400 and one sentence.
+    """
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _LARGEST:
+            return _refused(f"A question may have {_LARGEST:,} bytes; this one has more.")
+    try:
+        asked = json.loads(body)
+        page, field = str(asked["page"]), str(asked["field"])
+        held, values = dict(asked["scenario"]), list(asked["values"])
+        pinned = {str(name): dict(one) for name, one in asked.get("pinned", {}).items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return _refused("Ask with a JSON object of page, field, scenario, values and pinned scenarios.")
+    if page not in PAGES or field not in Scenario.model_fields:
+        return _refused(f"Known are the pages {', '.join(PAGES)} and the scenario's fields.")
+    if len(values) > _MOST_VALUES or len(pinned) > len(pins.LETTERS):
+        return _refused(f"Ask for {_MOST_VALUES} values and {len(pins.LETTERS)} pinned scenarios at most.")
+    try:
+        beside = [Named(name, _valid(one)) for name, one in pinned.items()]
+    except SpecError as wrong:
+        return _refused(f"Pinned scenario: {wrong}")
+    answer = await run_in_threadpool(_answer, page, held, field, values, beside)
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(gzip.compress(answer, 3), headers={**headers, "Content-Encoding": "gzip"})
+    return Response(answer, headers=headers)
+
+
+def foreseen(
+    page: str, held: Mapping[str, Any], field: str, values: Sequence[Any], pinned: pictures.Pinned = ()
+) -> list[dict[str, str]]:
+    """The page's figures by key, as the browser is sent them, for each value of the field beside what else is held."""
+    drawn: list[dict[str, str]] = []
+    for value in values:
+        try:
+            asked = _valid({**held, field: value})
+        except SpecError:
+            drawn.append({})
+            continue
+        drawn.append({one.key: payload(one).decode() for one in PAGES[page](asked, pinned)})
+    return drawn
+
+
+def _valid(values: Mapping[str, Any]) -> Scenario:
+    asked = scenario(dict(values))
+    resolve(asked)
+    return asked
+
+
+def _answer(
+    page: str, held: Mapping[str, Any], field: str, values: Sequence[Any], pinned: pictures.Pinned
+) -> bytes:
+    found = foreseen(page, held, field, values, pinned)
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _refused(why: str) -> Response:
+    return JSONResponse({"error": why}, status_code=400)
+
+
+ROUTE = Route("/ahead", ahead, methods=["POST"])

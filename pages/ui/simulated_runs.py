@@ -1,0 +1,121 @@
+"""The Simulate page's runs: kept by what was asked, shown with a bar while they take, stopped by the next entry."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+import streamlit as st
+
+from pages.ui.simulating import Asked, number_entry
+from slmopt.serving.outcome import Outcome, outcome
+from slmopt.serving.policy import Policy
+from slmopt.serving.replicas import Replicas, replicas
+from slmopt.serving.simulate import Progress, simulate
+from slmopt.specs.scenario import Scenario
+from slmopt.specs.setup import resolve
+from slmopt.words import simulation, simulation_page
+from slmopt.words.scenario_line import escape
+
+Made = TypeVar("Made")
+
+MOST_RUNS: Final = 8
+
+
+class Runs:
+    """The last runs by what was asked; shared by all sessions, since a run says nothing about who asked."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[object, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: object, make: Callable[[], Made]) -> Made:
+        """What was made for that key before, or what ``make`` gives now."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                found: Made = self._kept[key]
+                return found
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > MOST_RUNS:
+                self._kept.popitem(last=False)
+        return made
+
+
+@st.cache_resource(show_spinner=False)
+def runs() -> Runs:
+    """The process's runs."""
+    return Runs()
+
+
+def run_all(scenario: Scenario, asked: Asked) -> list[Outcome]:
+    """Each policy on the same requests. A bar shows long runs; another entry stops them."""
+    of = asked.trace[0] if asked.trace is not None else asked.traffic
+    found = []
+    place = st.empty()
+    for chosen in asked.policies:
+        name = simulation.ADMISSION[chosen.admission]
+
+        def make(chosen: Policy = chosen, name: str = name) -> Outcome:
+            drawn = asked.trace[1] if asked.trace is not None else asked.traffic.draw(asked.seed)
+            watch = _bar(place, f"{name}: simulating {len(drawn):,} requests")
+            return outcome(simulate(scenario, drawn, chosen, seed=asked.seed, progress=watch))
+
+        found.append(runs().get((scenario, of, chosen, asked.seed), make))
+    place.empty()
+    return found
+
+
+def needed(scenario: Scenario, asked: Asked) -> Replicas:
+    """Servers that the traffic needs with the first policy, under the scenario's targets."""
+    place = st.empty()
+
+    def make() -> Replicas:
+        targets = (
+            None if ms is None else ms / 1e3 for ms in (scenario.target_ttft_ms, scenario.target_tpot_ms)
+        )
+        ttft_s, tpot_s = targets
+        watch = _bar(place, "Simulating with more and fewer devices")
+        return replicas(
+            scenario, asked.traffic, asked.policies[0], ttft_s=ttft_s, tpot_s=tpot_s, progress=watch
+        )
+
+    found = runs().get(("replicas", scenario, asked.traffic, asked.policies[0]), make)
+    place.empty()
+    return found
+
+
+def how_many(scenario: Scenario, asked: Asked) -> None:
+    """The question how many devices this traffic needs, answered when asked: it takes many runs. A trace has one rate only."""
+    if asked.trace is not None:
+        return
+    with st.container(key="slm_how_many", border=True):
+        left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
+        with left:
+            rate = number_entry(
+                "All traffic (requests/s)", "sim_all", 10 * asked.traffic.rate, whole=False, most=1e6
+            )
+        with middle:
+            pressed = st.button("How many devices?", key="sim_how_many", width="stretch")
+        with right:
+            st.markdown(":small[95 % of the requests should meet both targets of the panel.]")
+        total = 10 * asked.traffic.rate if rate is None else rate
+        whole = replace(asked, traffic=asked.traffic.model_copy(update={"rate": total}))
+        if pressed:
+            found = needed(scenario, whole)
+            name = escape(resolve(scenario).device.name)
+            st.markdown(simulation_page.how_many(found, total, name))
+
+
+def _bar(place: Any, text: str) -> Progress:
+    def watch(share: float) -> bool:
+        # Drawing it raises where this session has asked for something else meanwhile, which stops the run.
+        place.progress(min(1.0, share), text=text)
+        return True
+
+    return watch

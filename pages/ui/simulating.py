@@ -1,0 +1,194 @@
+"""The Simulate page's own fields: policies, slots, rate, lengths, a trace."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import streamlit as st
+
+from slmopt.serving.frontier import sustained_rate
+from slmopt.serving.policy import ADMISSIONS, Policy, policy
+from slmopt.serving.trace import read_trace
+from slmopt.serving.traffic import ARRIVAL_KINDS, LENGTH_KINDS, Requests, Traffic, traffic
+from slmopt.specs.base import SpecError
+from slmopt.theory.evaluation import Evaluation
+from slmopt.words import numbers, simulation
+from slmopt.words.measured_rows import marked
+
+NOTHING: Final = "nothing"
+RESERVED: Final = ", reserved memory"
+KINDS: Final = (*ADMISSIONS, f"continuous{RESERVED}")
+SLOTS: Final = 16
+REQUESTS: Final = 200
+LOAD: Final = 0.7
+MOST_REQUESTS: Final = 100_000
+MOST_TRACE_MB: Final = 64
+_TRACE = "_slmopt_trace"
+_WRONG = "_slmopt_trace_wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the fields say: the requests' kind (or a trace), the policies to run, the seed."""
+
+    traffic: Traffic
+    policies: tuple[Policy, ...]
+    seed: int
+    trace: tuple[str, Requests] | None
+
+
+def ask(evaluation: Evaluation) -> Asked:
+    """Draw the fields; raises :class:`~slmopt.specs.base.SpecError` where they contradict each other."""
+    fit = evaluation.capacity.max_sequences
+    slots = max(1, min(SLOTS, fit or SLOTS))
+    left, middle, right, last = st.columns(4)
+    with left:
+        first = st.selectbox("Policy", KINDS, key="sim_policy", bind="query-params", format_func=_plain)
+    with middle:
+        others = [ADMISSIONS[1], NOTHING, *(kind for kind in KINDS if kind != ADMISSIONS[1])]
+        beside = st.selectbox("Beside it", others, key="sim_beside", bind="query-params", format_func=_plain)
+    with right:
+        wanted = number_entry("Slots", "sim_slots", slots, most=4096)
+    slots = int(wanted or slots)
+    usual = _rounded_down(max(1e-6, LOAD * sustained_rate(evaluation, slots)))
+    with last:
+        rate = number_entry("Requests/s", "sim_rate", usual, whole=False, most=1e6)
+    more = _more()
+    seed = int(more.pop("seed"))
+    trace = st.session_state.get(_TRACE)
+    s = evaluation.setup.scenario
+    made = traffic(
+        {
+            "rate": usual if rate is None else rate,
+            "requests": int(more["requests"]),
+            "kind": more["arrivals"],
+            "prompt": {"kind": more["prompt_kind"], "mean": s.prompt},
+            "output": {"kind": more["output_kind"], "mean": s.output},
+        }
+    )
+    # Room for everyone's next tokens, those drafted too, and a piece of a prompt.
+    budget = int(more["budget"] or max(512, slots * (1 + s.draft_tokens) + 256))
+    kinds = [first] if beside in (NOTHING, first) else [first, beside]
+    policies = tuple(_policy(kind, s.allocation, slots, budget) for kind in kinds)
+    return Asked(made, policies, seed, trace)
+
+
+def _rounded_down(value: float) -> float:
+    """Two significant figures that are not above the value."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.floor(value / step) * step:.2g}")
+
+
+def _policy(kind: str, memory: str, slots: int, budget: int) -> Policy:
+    admission = kind.removesuffix(RESERVED)
+    values: dict[str, object] = {
+        "admission": admission,
+        "memory": memory if admission == kind else "reserved",
+        "slots": slots,
+    }
+    # A budget is only held against the slots where it is used.
+    return policy({**values, "token_budget": budget} if admission == "chunked" else values)
+
+
+def _plain(name: str) -> str:
+    admission = name.removesuffix(RESERVED)
+    return simulation.ADMISSION.get(admission, admission.capitalize()) + name[len(admission) :]
+
+
+def number_entry(
+    label: str, key: str, usual: float, *, whole: bool = True, most: float, least: float | None = None
+) -> float | None:
+    """Draw a nullable number and return what it holds; ``usual`` is what counts while it is empty."""
+    low = (1 if whole else 1e-6) if least is None else least
+    kind: Any = int if whole else float
+    held: float | None = st.number_input(
+        label,
+        min_value=kind(low),
+        max_value=kind(most),
+        value=None,
+        placeholder=numbers.trimmed(numbers.figures(usual, 6)),
+        step=1 if whole else None,
+        format="%d" if whole else "%.6g",
+        key=key,
+        bind="query-params",
+    )
+    return held
+
+
+def _more() -> dict[str, Any]:
+    """The closed group: lengths, arrivals, budget, seed, a trace."""
+    with st.expander(_state(), key="slm_sim_more"):
+        first, second, third = st.columns(3)
+        with first:
+            requests = number_entry("Requests", "sim_requests", REQUESTS, most=MOST_REQUESTS)
+            outputs = st.selectbox(
+                "Replies",
+                [LENGTH_KINDS[3], *LENGTH_KINDS[:3]],
+                key="sim_output",
+                bind="query-params",
+                help="How reply lengths spread around the scenario's output.",
+            )
+        with second:
+            arrivals = st.selectbox("Arrivals", ARRIVAL_KINDS, key="sim_arrivals", bind="query-params")
+            prompts = st.selectbox("Prompts", LENGTH_KINDS, key="sim_prompt", bind="query-params")
+        with third:
+            seed = number_entry("Seed", "sim_seed", 0, most=2**31 - 1, least=0)
+            budget = number_entry("Tokens a pass, chunked", "sim_budget", 512, most=1_000_000, least=2)
+        _trace_field()
+        st.markdown(
+            ":small[Memory is given out as the panel's cache allocation says; a cached prefix and drafting too.]"
+        )
+    return {
+        "requests": requests or REQUESTS,
+        "output_kind": outputs,
+        "arrivals": arrivals,
+        "prompt_kind": prompts,
+        "seed": seed or 0,
+        "budget": budget,
+    }
+
+
+def _state() -> str:
+    trace = st.session_state.get(_TRACE)
+    if trace is not None:
+        return f"Traffic · {len(trace[1]):,} requests of a trace"
+    count = st.session_state.get("sim_requests") or REQUESTS
+    return f"Traffic · {int(count):,} requests, {st.session_state.get('sim_arrivals') or ARRIVAL_KINDS[0]}"
+
+
+def _trace_field() -> None:
+    """The field for a trace; what it says stays in the session until it is removed."""
+    turn = st.session_state.setdefault("_slmopt_trace_turn", 0)
+    key = f"sim_trace_{turn}"
+    st.file_uploader(
+        "Or a trace: CSV of arrival_s, prompt_tokens, output_tokens",
+        key=key,
+        max_upload_size=MOST_TRACE_MB,
+        on_change=_take_trace,
+        args=(key,),
+    )
+    wrong = st.session_state.get(_WRONG)
+    if wrong:
+        st.markdown(f"✕ {marked(wrong, 300)}")
+    if st.session_state.get(_TRACE) is not None:
+        st.button("Remove the trace", on_click=_forget_trace)
+
+
+def _take_trace(key: str) -> None:
+    file = st.session_state.get(key)
+    st.session_state[_WRONG] = ""
+    if file is None:
+        return
+    content = file.getvalue()
+    try:
+        st.session_state[_TRACE] = (hashlib.sha256(content).hexdigest(), read_trace(content, file.name))
+    except SpecError as wrong:
+        st.session_state[_WRONG] = str(wrong)
+
+
+def _forget_trace() -> None:
+    st.session_state.pop(_TRACE, None)
+    st.session_state["_slmopt_trace_turn"] += 1

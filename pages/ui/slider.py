@@ -1,0 +1,66 @@
+"""A slider whose figures follow the thumb.
+
+Streamlit's own slider tells the server only when it is let go, and lays out a heavy element each time. This one is the
+browser's own; while it is in use the browser asks :mod:`pages.ui.ahead` for the page's figures at its other stops, and
+shows them as the thumb passes. The exact answer follows from the server on release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import ahead, chart, pins, state
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """What a slider offers: values, how each reads, and at which of them it stands. None is "no value"."""
+
+    label: str
+    values: tuple[float | int | None, ...]
+    texts: tuple[str, ...]
+    at: int
+
+
+def slider(
+    stops: Stops, *, key: str, field: str, labelled: bool, moved: Callable[[str, float | None], None]
+) -> None:
+    """Draw the slider of a scenario's field; `moved(field, value)` is called when its thumb has been let go."""
+
+    def take() -> None:
+        told = st.session_state[key].get("moved")
+        if isinstance(told, dict) and 0 <= int(told.get("stop", -1)) < len(stops.values):
+            moved(field, stops.values[int(told["stop"])])
+
+    held = st.session_state.get(key) or {}
+    told = held.get("moved") if hasattr(held, "get") else None
+    data = {
+        "label": stops.label,
+        "labelled": labelled,
+        "texts": stops.texts,
+        "values": stops.values,
+        "at": stops.at,
+        "answered": told.get("stamp") if isinstance(told, dict) else None,
+        "ahead": _ahead(field),
+    }
+    _component()(key=key, data=chart.encode(data), on_moved_change=take)
+
+
+def _ahead(field: str) -> dict[str, Any] | None:
+    """What the browser asks for other values with: the page, the field, and all else of the scenario."""
+    page = state.foretold()
+    if page not in ahead.PAGES or state.error():
+        return None
+    values = state.current().model_dump(mode="json", exclude_defaults=True, exclude={field})
+    beside = {one.name: one.result.model_dump(mode="json", exclude_defaults=True) for one in pins.pinned()}
+    return {"page": page, "field": field, "scenario": values, **({"pinned": beside} if beside else {})}
+
+
+@cache
+def _component() -> Any:
+    return st.components.v2.component("slmopt.slider", js=chart.loader("slider.js"), isolate_styles=False)

@@ -1,0 +1,179 @@
+"""Figures of the Simulate page: who held which slot when, waits as distributions, queue and memory over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from slmopt.figures import theme
+from slmopt.figures.marks import base_layout, limit_line, line, note, told
+from slmopt.figures.named import Named
+from slmopt.figures.placing import apart, plot_height, round_above, stop_above, stop_below
+from slmopt.figures.theme import Spec
+from slmopt.serving.outcome import Weighted
+from slmopt.serving.series import Series, Timeline, shares
+from slmopt.words import numbers as n
+
+_DECODE_OPACITY = 0.55
+_ROW = 0.78
+_SLOT_PX = 15
+
+
+def timeline(found: Timeline, until: float) -> go.Figure:
+    """A row for each slot: prompts being fed, replies being decoded, and slots kept after the reply's end."""
+    scale, unit = n.time_scale(max(until, 1e-9))
+    feeding = _stretch(found, found.begin, found.first, theme.COMPUTE, "prefill", scale)
+    decoding = _stretch(
+        found, found.first, found.end, theme.tint(theme.MEMORY, _DECODE_OPACITY), "decode", scale
+    )
+    kept = _stretch(found, found.end, found.released, theme.PAGE, "kept, idle", scale)
+    kept["marker"] = {"color": theme.PAGE, "line": {"color": theme.MISSED, "width": 1}}
+    layout = base_layout(
+        x_title=f"Time ({unit})",
+        y_title="Slot",
+        x_limits=(0, until / scale),
+        y_limits=(found.slots - 0.4, -0.6),
+        y_axis={"showgrid": False, "nticks": 6},
+        height=int(np.clip(90 + _SLOT_PX * found.slots, 160, theme.HEIGHT_MAIN)),
+        notes=_key(bool((found.released > found.end + 1e-9).any())),
+        barmode="overlay",
+    )
+    return theme.figure([kept, decoding, feeding], layout)
+
+
+def _stretch(
+    found: Timeline, since: np.ndarray, until: np.ndarray, colour: str, name: str, scale: float
+) -> Spec:
+    """One trace: a bar for each stay from ``since`` to ``until``."""
+    shown = np.flatnonzero(until > since)
+    hover = [
+        f"<b>Request {found.request[i] + 1:,}</b>, {name}<br>{found.prompt[i]:,} + {found.output[i]:,} tokens"
+        f"<br>{n.seconds(float(until[i] - since[i]))}"
+        for i in shown
+    ]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": name,
+        "x": (until - since)[shown] / scale,
+        "base": since[shown] / scale,
+        "y": found.slot[shown],
+        "width": _ROW,
+        "marker": {"color": colour, "line": {"width": 0}},
+        "hovertext": hover,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+
+
+def _key(kept: bool) -> list[Spec]:
+    words = "▼ prompt being read   ▲ reply being written" + ("   ✕ slot kept, idle" if kept else "")
+    return [note(1, 1, words, xref="paper", yref="paper", at="right", up="bottom", dy=8, name="key")]
+
+
+def waits(
+    results: Sequence[Named[Weighted]], x_title: str, y_title: str, target_s: float | None = None
+) -> go.Figure:
+    """The share that waited no longer than each time; a line for each policy, its name at the median."""
+    lines = [(one.name, *shares(one.result)) for one in results]
+    lines = [(name, times, share) for name, times, share in lines if len(times)]
+    # Tokens that come together wait for nothing, which a logarithmic axis cannot show.
+    floor = min((float(times[times > 0].min()) for _, times, _ in lines if (times > 0).any()), default=1e-3)
+    top = max((float(times[-1]) for _, times, _ in lines), default=1.0)
+    scale, unit = n.time_scale(top)
+    low, high = stop_below(floor / scale * 0.8), stop_above(max(top, 1.001 * floor) / scale * 1.2)
+    data: list[Spec] = []
+    notes: list[Spec] = []
+    for at, (name, times, share) in enumerate(lines):
+        colour = theme.ESTIMATE if len(lines) == 1 else theme.SCENARIOS[at]
+        seen = np.maximum(times, low * scale) / scale
+        words = told(name or "estimate", f"%{{x:,.3~r}} {unit}", "%{y:.0f} % wait no longer")
+        data.append(line(seen, 100 * share, "estimate", colour=colour, name=name or "estimate", **words))
+        if name:
+            middle = int(np.searchsorted(share, 0.35 + 0.3 * at))
+            left = at % 2 == 1
+            notes.append(
+                note(
+                    float(seen[middle]),
+                    float(100 * share[middle]),
+                    f"<b>{name}</b>",
+                    at="right" if left else "left",
+                    dx=-8 if left else 8,
+                    name=f"line {at}",
+                )
+            )
+    shapes = []
+    if target_s is not None and low <= target_s / scale <= high:
+        shapes.append(limit_line(target_s / scale, name="target"))
+        notes.append(note(target_s / scale, 0, "target", yref="y domain", up="bottom", dx=5, dy=2))
+    layout = base_layout(
+        x_title=f"{x_title} ({unit})",
+        y_title=y_title,
+        x_scale="log",
+        x_limits=(low, high),
+        y_limits=(0, 102),
+        height=theme.HEIGHT_SIDE,
+        notes=notes,
+        shapes=shapes,
+    )
+    return theme.figure(data, layout)
+
+
+def queue(results: Sequence[Named[Series]]) -> go.Figure:
+    """Requests that wait, over time."""
+    return _over_time(
+        [(one.name, one.result.time, one.result.waiting) for one in results], "Requests waiting"
+    )
+
+
+def memory(results: Sequence[Named[Series]], size: float) -> go.Figure:
+    """Cache bytes held over time, in GB, against the memory for it."""
+    lines = [(one.name, one.result.time, one.result.bytes / 1e9) for one in results]
+    return _over_time(lines, "Cache held (GB)", None if not np.isfinite(size) else size / 1e9)
+
+
+def _over_time(
+    lines: Sequence[tuple[str, np.ndarray, np.ndarray]], y_title: str, limit: float | None = None
+) -> go.Figure:
+    longest = max(float(time[-1]) for _, time, _ in lines)
+    scale, unit = n.time_scale(max(longest, 1e-9))
+    most = max(float(values.max()) for _, _, values in lines)
+    top = round_above(1.08 * max(most, 1e-3))
+    shapes: list[Spec] = []
+    notes: list[Spec] = []
+    if limit is not None and 0 < limit <= 4 * max(most, 1e-9):
+        top = max(top, round_above(1.08 * limit))
+        shapes.append(limit_line(limit, axis="y", name="memory"))
+        notes.append(note(0, limit, f"memory for it {n.figures(limit)}", up="bottom", dx=4, dy=2))
+    data = []
+    height = plot_height(theme.HEIGHT_SIDE, dict(theme.MARGIN))
+    shifts = apart([height * float(values.max()) / top for _, _, values in lines])
+    for at, (name, time, values) in enumerate(lines):
+        colour = theme.ESTIMATE if len(lines) == 1 else theme.SCENARIOS[at]
+        words = told(name or "estimate", f"%{{x:,.3~r}} {unit}", "%{y:,.3~r}")
+        data.append(line(time / scale, values, "estimate", colour=colour, name=name or "estimate", **words))
+        if name:
+            peak = int(np.argmax(values))
+            notes.append(
+                note(
+                    float(time[peak]) / scale,
+                    float(values[peak]),
+                    f"<b>{name}</b>",
+                    at="left" if time[peak] < 0.6 * longest else "right",
+                    up="bottom",
+                    dy=3 + shifts[at],
+                    name=f"line {at}",
+                )
+            )
+    layout = base_layout(
+        x_title=f"Time ({unit})",
+        y_title=y_title,
+        x_limits=(0, longest / scale),
+        y_limits=(0, top),
+        y_axis={"nticks": 6},
+        height=theme.HEIGHT_SIDE,
+        notes=notes,
+        shapes=shapes,
+    )
+    return theme.figure(data, layout)
