@@ -1,6 +1,6 @@
-"""`make bench`: the million-point pass, the simulation, then key press to painted figure on every page.
+"""`make bench`: the million-point pass, the simulation, the fit to the own sweep, then key press to painted figure.
 
-    python -m benchmarks.bench [pass] [serving] [browser] [--samples N] [--page NAME]
+    python -m benchmarks.bench [pass] [serving] [fit] [browser] [--samples N] [--page NAME]
 
 Exits 1 where a limit is missed, so that a slow change is noticed.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import browser_latency, pass_points, serving
+from benchmarks import browser_latency, fit_errors, pass_points, serving
 
-PARTS = ("pass", "serving", "browser")
+PARTS = ("pass", "serving", "fit", "browser")
 
 
 def main() -> int:
@@ -28,6 +28,8 @@ def main() -> int:
     kept = [pass_points.report()] if "pass" in parts else []
     if "serving" in parts:
         kept.append(serving.report())
+    if "fit" in parts:
+        kept.append(fit_errors.report())
     if "browser" in parts:
         kept.append(browser_latency.report(asked.samples, asked.page))
     return 0 if all(kept) else 1

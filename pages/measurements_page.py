@@ -2,7 +2,19 @@
 
 import streamlit as st
 
-from pages.ui import judging, measured_table, parts, state, uploads
+from pages.ui import (
+    checking,
+    commands,
+    comparing,
+    fitting,
+    judging,
+    mapping,
+    measured_table,
+    others,
+    parts,
+    state,
+    uploads,
+)
 from pages.ui.chart import chart
 from slmopt.reports.pictures import measurements as pictures
 from slmopt.words import measured_rows
@@ -10,9 +22,11 @@ from slmopt.words import measured_rows
 # Its words are known only when the files below have been read.
 top = st.container(gap=26)
 uploads.uploader()
+mapping.section()
 found = judging.gathered(uploads.shown(), state.current())
 said = found.said
-if not found.sample:
+drawn = [*found.groups, *others.shown(found)]
+if not found.sample or len(drawn) > len(found.groups):
     state.not_of_the_scenario_alone()
 with top:
     parts.scenario_line(said.line)
@@ -20,14 +34,19 @@ with top:
     parts.tiles([parts.Tile(*tile) for tile in said.tiles])
 
 if found.groups:
-    (shares,) = pictures.pictures(found.rows, found.groups, said.title, said.alt)
+    (shares,) = pictures.pictures(found.rows, drawn, said.title, said.alt)
     chart(shares)
+    others.switch(found)
 if said.explanation:
     st.markdown(f":small[{said.explanation}]")
 
 picked = measured_table.table(found)
+checking.section(found, state.current())
+comparing.section(found)
+fitting.section(found)
+commands.section(state.current())
 if picked is not None:
     parts.arithmetic(measured_rows.arithmetic(picked))
 parts.data_section()
-parts.sources(measured_rows.source_lines(found.rows, sample=found.sample))
+parts.sources([*measured_rows.source_lines(found.rows, sample=found.sample), *others.sources(found)])
 parts.next_link("What helps most here, and in which order?", "plan")

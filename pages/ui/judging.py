@@ -45,7 +45,8 @@ SAMPLE_MODEL: Final = "granite-3.1-1b-a400m"
 class Gathered:
     """What the page is about: files read, the judged rows as :func:`tables.joined` makes them, and what follows from them.
 
-    ``misfits`` are sentences about answers that a row contradicts.
+    ``misfits`` are sentences about answers that a row contradicts; ``told`` what the user said of which rows (positions in
+    ``read.rows``); ``ident`` changes with any of it.
     """
 
     read: ReadResult
@@ -55,6 +56,16 @@ class Gathered:
     said: words.Said
     sample: bool
     misfits: tuple[str, ...] = ()
+    told: tuple[Told, ...] = ()
+    ident: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """Rows of which the user said the same, by their index."""
+
+    index: pd.Index
+    facts: Facts
 
 
 def sample(scenario: Scenario) -> Gathered:
@@ -67,7 +78,8 @@ def sample(scenario: Scenario) -> Gathered:
 def _sample_judged(overrides: str) -> Gathered:
     read, files = _sample_read()
     facts = Facts(device=SAMPLE_DEVICE, model=SAMPLE_MODEL, overrides=json.loads(overrides))
-    return _gathered(read, compare(read.rows, facts), files, sample=True)
+    found = _gathered(read, compare(read.rows, facts), files, sample=True)
+    return replace(found, told=(Told(read.rows.index, facts),), ident=f"sample {overrides}")
 
 
 @st.cache_resource(show_spinner=False)
@@ -100,7 +112,8 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     key = tuple((label, file.digest) for label, file in files.items())
     read = _together(key, [file.read for file in files.values()])
     lost = lacking(key, read)
-    found = _judged(key, ask(lost, scenario), read, lost)
+    answers = ask(lost, scenario)
+    found = replace(_judged(key, answers, read, lost), ident=repr((key, answers)))
     for sentence in found.misfits:
         st.markdown(f"✕ {sentence}")
     st.session_state[JUDGED_KEY] = found
@@ -126,8 +139,27 @@ def _renamed(column: pd.Series, label: str) -> pd.Series:
 @st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
 def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) -> Gathered:
     judged = _lacking.judged
+    told = _told(answers, _lacking)
+    parts = [
+        judged.rows.loc[one.index]
+        if one.facts == Facts()
+        else compare(_read.rows.loc[one.index], one.facts).rows
+        for one in told
+    ]
+    rows = tables.stacked(parts) if parts else judged.rows
+    needs = tuple(kind for kind, lost in LOST.items() if has(rows["reasons"], lost).any())
+    needs += ("batch",) if has(rows["reasons"], NO_BATCH).any() else ()
+    answered = Comparison(rows, judged.skipped, needs)
+    misfits = _misfits(answers, _lacking, rows["reasons"], _read.rows["params"])
+    found = _gathered(_read, answered, len(key), sample=False, misfits=misfits)
+    return replace(found, told=told)
+
+
+def _told(answers: Answers, lacking: Lacking) -> tuple[Told, ...]:
+    """The rows by what the user said of them."""
+    judged = lacking.judged
     said = pd.DataFrame(
-        {kind: _lacking.names[kind].astype("object").map(answers.of(kind)) for kind in LOST},
+        {kind: lacking.names[kind].astype("object").map(answers.of(kind)) for kind in LOST},
         index=judged.rows.index,
     )
     overrides = json.loads(answers.overrides)
@@ -135,9 +167,9 @@ def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) ->
         said["panel"] = (judged.rows["device"] == answers.device) | (said["device"] == answers.device)
     else:
         said["panel"] = False
-    said["batch"] = _lacking.no_batch & (answers.batch is not None)
+    said["batch"] = lacking.no_batch & (answers.batch is not None)
     codes = said.groupby([*LOST, "panel", "batch"], dropna=False, sort=False).ngroup().to_numpy()
-    parts = []
+    groups = []
     for code in range(int(codes.max(initial=-1)) + 1):
         members = judged.rows.index[codes == code]
         first = said.loc[members[0]]
@@ -146,15 +178,8 @@ def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) ->
         }
         if first["batch"]:
             told["batch"] = answers.batch
-        facts = Facts(**told, overrides=overrides if first["panel"] else {})
-        same = facts == Facts()
-        parts.append(judged.rows.loc[members] if same else compare(_read.rows.loc[members], facts).rows)
-    rows = tables.stacked(parts) if parts else judged.rows
-    needs = tuple(kind for kind, lost in LOST.items() if has(rows["reasons"], lost).any())
-    needs += ("batch",) if has(rows["reasons"], NO_BATCH).any() else ()
-    answered = Comparison(rows, judged.skipped, needs)
-    misfits = _misfits(answers, _lacking, rows["reasons"], _read.rows["params"])
-    return _gathered(_read, answered, len(key), sample=False, misfits=misfits)
+        groups.append(Told(members, Facts(**told, overrides=overrides if first["panel"] else {})))
+    return tuple(groups)
 
 
 def _misfits(answers: Answers, lacking: Lacking, reasons: pd.Series, params: pd.Series) -> tuple[str, ...]:

@@ -17,8 +17,9 @@ from slmopt.specs.library import library
 from slmopt.specs.scenario import SCHEMA_VERSION, Engine, scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.words import numbers
+from slmopt.words.calibrated import estimate_words
 from slmopt.words.model import unknown
-from slmopt.words.scenario_line import source_words
+from slmopt.words.scenario_line import escape, source_words
 
 BITS = ("weight_bits",)
 OF_THE_DEVICE = ("bandwidth_gbs", "peak_tflops", "capacity_gb", "power_w", "price_per_hour")
@@ -41,7 +42,9 @@ def scenario_panel() -> None:
     _version_mark()
     presets = library()
     _choice("Model", "model", presets.models, DEFAULT.model, own.models())
-    _choice("Device", "device", presets.devices, DEFAULT.device, own.devices(), forgets=OF_THE_DEVICE)
+    _choice(
+        "Device", "device", presets.devices, DEFAULT.device, own.devices(), forgets=(*OF_THE_DEVICE, "fit")
+    )
     left, right = st.columns(2, gap="small")
     with left:
         _choice("Weights", "weights", presets.weights, DEFAULT.weights, own.weights(), forgets=BITS)
@@ -58,10 +61,11 @@ def scenario_panel() -> None:
 
 
 def _version_mark() -> None:
-    """A hidden field that writes the scenario's version into the address, so that an old link keeps its meaning."""
+    """Hidden fields that the address carries: the scenario's version, so that an old link keeps its meaning, and a fit."""
     st.session_state.setdefault("v", str(SCHEMA_VERSION))
     with st.container(key="slm_version"):
         st.text_input("Link version", key="v", bind="query-params")
+        st.text_input("Fit", value=None, key="fit", bind="query-params")
 
 
 def _forget(key: str, names: Sequence[str]) -> None:
@@ -237,3 +241,16 @@ def _engine(base: Setup) -> None:
         preset = getattr(DEFAULT, name)
         number_field(name, None if preset is None else float(preset))
     _reset((*ASSUMED, *places.NUMBERS))
+    _fit()
+
+
+def _fit() -> None:
+    """What a fit to measurements gives, and the way back from it."""
+    held = state.current()
+    if held.calibration is None or not st.session_state.get("fit"):
+        return
+    said = "Not used here: it is of one device with the whole model on it."
+    if held.fit is not None:
+        said = f"Fitted to your rows: {escape(estimate_words(held.fit))}."
+    st.markdown(f":small[{said}]")
+    st.button("Drop the fit", key="drop_fit", on_click=fields.reset, args=(("fit",),))

@@ -44,6 +44,7 @@ def values() -> dict[str, Any]:
     for name in ("prefill_unit", "decode_unit"):
         held = st.session_state.get(name)
         chosen[name] = held if held in units[1:] else None
+    chosen["calibration"] = st.session_state.get("fit") or None
     numbers = {name: fields.value_of(name) for name in fields.FIELDS if name not in places.NUMBERS}
     model = find("model", presets.models, chosen["model"])
     return {**chosen, **numbers, **places.values(chosen["engine"] or DEFAULT.engine, model)}

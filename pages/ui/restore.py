@@ -52,7 +52,9 @@ def take(wanted: Scenario) -> list[str]:
             st.session_state[name] = unit
     _take_host(wanted.host)
     st.session_state["full_windows"] = bool(wanted.full_windows)
-    held = {*_CHOICES, *fields.FIELDS, *_PLAIN, *_UNITS, "compute", "host", "full_windows", "version", "name"}
+    st.session_state["fit"] = None if wanted.calibration is None else wanted.calibration.text()
+    others = {"compute", "host", "full_windows", "calibration", "version", "name"}
+    held = {*_CHOICES, *fields.FIELDS, *_PLAIN, *_UNITS, *others}
     lost += [
         not_in_panel(name, getattr(wanted, name))
         for name in Scenario.model_fields

@@ -26,6 +26,9 @@ _FILES = "_slmopt_files"
 _PENDING = "_slmopt_pending"
 _REFUSED = "_slmopt_refused"
 _TURN = "_slmopt_upload_turn"
+_MAPPABLE = "_slmopt_mappable"
+_MOST_MAPPABLE = 6
+_MOST_MAPPABLE_BYTES = 16 << 20
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +89,30 @@ def _read_pending() -> None:
             _keep(name, content)
         except UnreadableFile as error:
             st.session_state[_REFUSED].append(str(error))
+            _offer(name, content)
         pending.pop(0)
+
+
+def mappable() -> dict[str, bytes]:
+    """Files whose columns nobody but their user knows: refused, or read by guesses."""
+    held: dict[str, bytes] = st.session_state.setdefault(_MAPPABLE, {})
+    return held
+
+
+def _offer(label: str, content: bytes) -> None:
+    """Keep a table's bytes for the form; the oldest go first."""
+    if content and len(content) <= _MOST_MAPPABLE_BYTES:
+        held = mappable()
+        held[short(label, 80)] = content
+        while len(held) > _MOST_MAPPABLE:
+            held.pop(next(iter(held)))
+
+
+def take_in(label: str, digest: str, read: ReadResult) -> None:
+    """Keep what a file says when it is read by its user's own mapping, in place of what was guessed."""
+    _files()[label] = Upload(digest, read)
+    st.session_state[SHOWN] = list(dict.fromkeys([*st.session_state.get(SHOWN, []), label]))
+    st.session_state[_REFUSED] = []
 
 
 def _keep(name: str, content: bytes) -> None:
@@ -100,6 +126,8 @@ def _keep(name: str, content: bytes) -> None:
         found = Upload(digest, _parsed(digest, name, content))
     label = _label(name, digest, files)
     files[label] = found
+    if "columns guessed" in found.read.format:
+        _offer(label, content)
     st.session_state[SHOWN] = list(dict.fromkeys([*st.session_state.get(SHOWN, []), label]))
 
 
@@ -144,7 +172,7 @@ def _list_files() -> None:
 
 
 def _forget() -> None:
-    for key in (_FILES, SHOWN, _REFUSED):
+    for key in (_FILES, SHOWN, _REFUSED, _MAPPABLE):
         st.session_state.pop(key, None)
 
 

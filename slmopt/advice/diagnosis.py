@@ -26,7 +26,7 @@ from slmopt.theory.batching import crossover
 from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.theory.latency import decode_step, prefill
 from slmopt.theory.queueing import Load, under_load
-from slmopt.theory.roofline import PassTime, Roof
+from slmopt.theory.roof import PassTime, Roof
 from slmopt.theory.unknown import bracket
 
 Metric = Literal["ttft", "tpot", "throughput", "capacity"]

@@ -10,7 +10,7 @@ from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.interference import chunked, whole
 from slmopt.theory.intermediates import score_bytes
-from slmopt.theory.roofline import pass_time
+from slmopt.theory.roof import pass_time
 from slmopt.words import numbers as n
 
 ASSUMED_SHARED = 0.8
@@ -31,7 +31,8 @@ def cache_prefix(s: Scenario) -> Change:
         return Change(
             None, "the shared part is cached already" if s.prefix_hit else "the prompt is too short to share"
         )
-    shared = max(s.shared_prefix, hit)
+    # A context that was capped below the prompt can hold no more.
+    shared = max(s.shared_prefix, min(hit, s.depth))
     return Change(
         s.change(prefix_hit=hit, shared_prefix=shared),
         f"{hit:,} of {s.prompt:,} prompt tokens cached",

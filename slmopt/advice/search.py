@@ -30,7 +30,8 @@ from slmopt.theory.forward import PassCost, forward
 from slmopt.theory.holders import holders
 from slmopt.theory.latency import decode_group, prefill_group
 from slmopt.theory.memory import capacity, sequences_that_fit
-from slmopt.theory.roofline import Roof, estimate_roof, pass_time, setup_terms
+from slmopt.theory.roof import Roof, pass_time
+from slmopt.theory.roofline import estimate_roof, setup_terms
 
 Floats = npt.NDArray[np.float64]
 

@@ -102,6 +102,7 @@ def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
     reach.add_argument(
         "--fixed-ms", metavar="T", type=inputs.number, help="time of a pass that nothing else explains"
     )
+    reach.add_argument("--fit", metavar="FILE", help="this machine's rates, as `slmopt fit --out` wrote them")
 
 
 def _add_places(parser: argparse.ArgumentParser) -> None:
@@ -183,6 +184,8 @@ def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...
         "fixed_ms": options.fixed_ms,
     }
     values.update({name: value for name, value in plain.items() if value is not None})
+    if options.fit is not None:
+        values["calibration"] = inputs.calibration(options.fit)
     try:
         made = scenario(values)
     except SpecError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ from slmopt.cli import inputs
 from slmopt.cli.arguments import as_flags
 from slmopt.cli.output import aligned, as_json, say
 from slmopt.cli.parser import FULL_NAMES, UsageError, add_json_flag
+from slmopt.measured.checks import check
 from slmopt.measured.compare import Comparison, compare
 from slmopt.measured.detect import read_benchmark
 from slmopt.measured.placed import Facts
@@ -20,6 +22,7 @@ from slmopt.measured.text import MAX_BYTES, UnreadableFile
 from slmopt.specs.base import SpecError
 from slmopt.specs.device import RATES
 from slmopt.specs.scenario import Engine, scenario
+from slmopt.words import checks as check_words
 from slmopt.words import numbers
 from slmopt.words.verdicts import (
     MARKS,
@@ -48,6 +51,13 @@ def add_commands(commands: Any) -> None:
     parser.add_argument(
         "files", metavar="FILE", nargs="+", help="what a benchmark tool wrote (llama-bench, plain CSV, …)"
     )
+    add_fact_flags(parser)
+    add_json_flag(parser)
+    parser.set_defaults(command=run)
+
+
+def add_fact_flags(parser: argparse.ArgumentParser) -> None:
+    """What a user can say of rows that do not tell it."""
     parser.add_argument("--device", metavar="D", help=f"{FULL_NAMES}; wins over a name in the file")
     parser.add_argument("--model", metavar="M", help=f"{FULL_NAMES}; for rows that do not tell theirs")
     parser.add_argument(
@@ -70,24 +80,34 @@ def add_commands(commands: Any) -> None:
     parser.add_argument(
         "--fixed-ms", metavar="T", type=inputs.number, help="usual time of a pass that nothing else explains"
     )
-    add_json_flag(parser)
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> list[str]:
     """The command's output."""
-    facts = _facts(options)
-    read = concat([read_file(text) for text in options.files])
-    for warning in read.warnings:
-        say(f"warning: {warning}")
+    facts = facts_of(options)
+    read = read_files(options.files)
     judged = compare(read.rows, facts)
     skipped = pd.concat([read.skipped, judged.skipped], ignore_index=True)
+    findings = check(read.rows)
     if options.json:
-        return as_json(comparison_json(read, judged, skipped))
-    return _lines(read, judged, skipped)
+        told = [{"check": one.code, "rows": one.rows, "text": check_words.sentence(one)} for one in findings]
+        return as_json({**comparison_json(read, judged, skipped), "checks": told})
+    lines = _lines(read, judged, skipped)
+    if findings:
+        lines += ["", check_words.head(findings), *(f"  {check_words.sentence(one)}" for one in findings)]
+    return lines
 
 
-def _facts(options: argparse.Namespace) -> Facts:
+def read_files(names: Sequence[str]) -> ReadResult:
+    """The rows of all files; warnings go to stderr."""
+    read = concat([read_file(name) for name in names])
+    for warning in read.warnings:
+        say(f"warning: {warning}")
+    return read
+
+
+def facts_of(options: argparse.Namespace) -> Facts:
+    """What the flags say of rows that do not tell it."""
     names = ("compute", "bandwidth_fraction", "compute_fraction", "fixed_ms")
     overrides = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from slmopt.cli.output import aligned
 from slmopt.cli.phases import fits, prefill_seconds, sources
 from slmopt.theory.evaluation import Evaluation, Phases
-from slmopt.theory.roofline import PassTime
+from slmopt.theory.roof import PassTime
 from slmopt.words import numbers
 from slmopt.words.numbers import NBSP
 from slmopt.words.places import SIDES, devices_words, offload_words, place_words

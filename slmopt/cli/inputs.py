@@ -11,8 +11,10 @@ from typing import Any, Literal
 from slmopt.readers.file_model import FileModel
 from slmopt.readers.files import SPEC, read_model_file
 from slmopt.readers.hf_config import read_config
+from slmopt.readers.preset_file import is_preset_file, read_presets
 from slmopt.readers.safe_json import LARGEST, load_object, refuse_absurd
 from slmopt.specs.base import Sourced, SpecError
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.device import Device
 from slmopt.specs.formats import CacheFormat, WeightFormat
 from slmopt.specs.library import Library, find, library
@@ -116,6 +118,14 @@ def cache(text: str, flag: str = "--kv") -> CacheFormat:
     return spec
 
 
+def calibration(name: str, flag: str = "--fit") -> Calibration:
+    """The fit in a file that ``slmopt fit --out`` wrote."""
+    try:
+        return Calibration.parse(read_bytes(Path(name)).decode("utf-8", "replace"))
+    except SpecError as error:
+        raise SpecError(f"{flag}: {error}") from error
+
+
 def _spec(kind: Kind, text: str, flag: str) -> Sourced | FileModel:
     try:
         return _meaning(kind, text.strip())
@@ -177,12 +187,26 @@ def from_file(kind: Kind, path: Path) -> Sourced | FileModel:
     if kind == "model" or (kind == "weights" and path.name.lower().endswith(_WITH_WEIGHTS)):
         return model_file(path)
     content = read_bytes(path)
+    if kind == "device" and is_preset_file(content):
+        return _only_device(path, content)
     try:
         values = _object(kind, content)
         # What `inspect --json` wrote stands for the file it was told of.
         return read_model_file(content) if kind == "weights" and SPEC in values else from_values(kind, values)
     except SpecError as error:
         raise SpecError(f"{shown(path)}: {error}") from error
+
+
+def _only_device(path: Path, content: bytes) -> Device:
+    """The device of a preset file that has one, as ``probe`` writes them."""
+    try:
+        devices = read_presets(content).devices
+    except SpecError as error:
+        raise SpecError(f"{shown(path)}: {error}") from error
+    if len(devices) != 1:
+        names = ", ".join(device.name for device in devices[:4])
+        raise SpecError(f"{shown(path)} lists {len(devices)} devices ({names}): give a file with one.")
+    return devices[0]
 
 
 def model_file(path: Path) -> FileModel:

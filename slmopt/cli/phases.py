@@ -12,7 +12,7 @@ from slmopt.theory.holders import Holder, holders
 from slmopt.theory.memory import holder_fits
 from slmopt.theory.offload import placed_of
 from slmopt.theory.offload_curve import layers_curve
-from slmopt.theory.roofline import PassTime
+from slmopt.theory.roof import PassTime
 from slmopt.theory.speculation import expected_tokens
 
 

@@ -14,7 +14,7 @@ from slmopt.figures.marks import axis, bar, base_layout, limit_line, line, note,
 from slmopt.figures.named import Named
 from slmopt.figures.theme import Spec
 from slmopt.theory.evaluation import Evaluation
-from slmopt.theory.roofline import PassTime
+from slmopt.theory.roof import PassTime
 from slmopt.theory.unknown import bracket
 from slmopt.words import numbers as n
 

@@ -17,7 +17,7 @@ from slmopt.figures.placing import (
     stop_above,
     stop_below,
 )
-from slmopt.theory.roofline import Roof
+from slmopt.theory.roof import Roof
 from slmopt.theory.roofline_points import Band, MeasuredPoint, RooflineView, Spot
 
 # Room left of the first point for its label, right of the last for the roof to be seen.

@@ -12,7 +12,7 @@ from slmopt.figures.named import Named, stroke, together
 from slmopt.figures.roof_frame import Frame, decode_spots, frame, known
 from slmopt.figures.roof_words import brackets, words
 from slmopt.figures.theme import Spec
-from slmopt.theory.roofline import Roof
+from slmopt.theory.roof import Roof
 from slmopt.theory.roofline_points import Band, MeasuredPoint, RooflineView, Spot
 from slmopt.words import numbers as n
 

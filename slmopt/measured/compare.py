@@ -9,6 +9,7 @@ their different shapes cost. The result holds numbers and codes; :mod:`slmopt.wo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ import pandas as pd
 from slmopt.measured.claims import claims
 from slmopt.measured.judged import Columns
 from slmopt.measured.match import match_device, match_weights
-from slmopt.measured.placed import Facts, Row, place
+from slmopt.measured.placed import Facts, Place, Row, place
 from slmopt.specs.library import library
 
 Ints = npt.NDArray[np.int64]
@@ -61,13 +62,19 @@ def compare(rows: pd.DataFrame, facts: Facts | None = None) -> Comparison:
     claimed = claims(rows, said.batch)
     judged = ~claimed.no_speed
     columns = Columns(rows, claimed)
-    several = _several_devices(rows)
-    kinds = _kinds(rows)
-    for at in _members(kinds, np.flatnonzero(judged)):
-        columns.fill(at, place(_row(kinds.iloc[at[0]]), said, several_devices=several))
+    for at, found in each_kind(rows, said, np.flatnonzero(judged)):
+        columns.fill(at, found)
     why = "states no speed of decode or prefill, so there is nothing to hold against a ceiling"
     skipped = rows.loc[~judged, ["source_file", "row"]].astype("str").assign(why=why).reset_index(drop=True)
     return Comparison(columns.table().loc[judged], skipped, columns.needs(judged))
+
+
+def each_kind(rows: pd.DataFrame, facts: Facts, among: Ints) -> Iterator[tuple[Ints, Place]]:
+    """The positions of rows of one kind (model, formats, device, tool), and what they ran; for each kind among these rows."""
+    several = _several_devices(rows)
+    kinds = _kinds(rows)
+    for at in _members(kinds, among):
+        yield at, place(_row(kinds.iloc[at[0]]), facts, several_devices=several)
 
 
 def _kinds(rows: pd.DataFrame) -> pd.DataFrame:

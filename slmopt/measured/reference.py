@@ -103,7 +103,7 @@ def _with_source(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=1)
-def _decode() -> pd.DataFrame:
+def decode_rows() -> pd.DataFrame:
     """Rows that measure one device's decode, with ideal and measured milliseconds."""
     rows = single_stream()
     rows = rows[(rows["counted"] == 1) & (rows["n_gpu"] == 1)]
@@ -177,11 +177,11 @@ def efficiency_table() -> pd.DataFrame:
     table: dict[str, dict[str, Any]] = {}
     for key in (*CLASSES, *(f"{cls}/{kind}" for cls in CLASSES for kind in KINDS), *_runtimes()):
         cls, _, part = key.partition("/")
-        decode_from = _first_with_enough(_decode(), key, cls, "all")
+        decode_from = _first_with_enough(decode_rows(), key, cls, "all")
         alike = (f"all/{part}",) if part in KINDS else ()
         prefill_from = _first_with_enough(_prefill(), key, *alike, cls, "all")
         table[key] = {
-            "rows": len(_of(_decode(), key)),
+            "rows": len(_of(decode_rows(), key)),
             "prefill_rows": len(_of(_prefill(), key)),
             **_decode_row(decode_from),
             **_prefill_row(prefill_from),
@@ -194,7 +194,7 @@ def _first_with_enough(rows: pd.DataFrame, *keys: str) -> str:
 
 
 def _runtimes() -> list[str]:
-    known = _decode()[_decode()["device_class"].isin(CLASSES)]
+    known = decode_rows()[decode_rows()["device_class"].isin(CLASSES)]
     counts = (known["device_class"] + "/" + known["runtime"]).value_counts()
     return sorted(str(key) for key, rows in counts.items() if rows >= MIN_ROWS)
 
@@ -214,7 +214,7 @@ def _times(rows: pd.DataFrame) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=256)
 def _decode_row(key: str) -> dict[str, Any]:
-    ideal, measured = _times(_of(_decode(), key))
+    ideal, measured = _times(_of(decode_rows(), key))
     t0 = round(fixed_time_ms(ideal, measured), 2)
     p10, p50, p90 = np.quantile(_fractions(ideal, measured, t0), [0.1, 0.5, 0.9]).round(3)
     return {
@@ -231,7 +231,7 @@ def _decode_row(key: str) -> dict[str, Any]:
 @lru_cache(maxsize=256)
 def _prefill_row(key: str) -> dict[str, Any]:
     ideal, measured = _times(_of(_prefill(), key))
-    t0 = _decode_row(_first_with_enough(_decode(), key, key.partition("/")[0], "all"))["fixed_ms"]
+    t0 = _decode_row(_first_with_enough(decode_rows(), key, key.partition("/")[0], "all"))["fixed_ms"]
     p10, p50, p90 = np.quantile(_fractions(ideal, measured, t0), [0.1, 0.5, 0.9]).round(3)
     return {
         "compute_p10": p10,

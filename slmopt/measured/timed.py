@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from slmopt.theory.forward import Group, forward
-from slmopt.theory.roofline import Roof, pass_time
+from slmopt.theory.roof import Roof, pass_time
 from slmopt.theory.terms import Term
 
 Floats = npt.NDArray[np.float64]

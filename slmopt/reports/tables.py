@@ -6,7 +6,8 @@ import pandas as pd
 
 from slmopt.advice.targets import targets as judged
 from slmopt.theory.evaluation import Evaluation
-from slmopt.theory.roofline import LEVELS, PassTime
+from slmopt.theory.roof import PassTime
+from slmopt.theory.roofline import LEVELS
 
 
 def passes(evaluation: Evaluation) -> pd.DataFrame:

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from slmopt.serving.policy import Policy
+from slmopt.specs.calibration import Overlap
 from slmopt.specs.setup import Setup
 from slmopt.theory.forward import Group, PassCost, forward
-from slmopt.theory.roofline import Phase, Roof, pass_time, roofs, setup_terms
+from slmopt.theory.roof import Roof, pass_time
+from slmopt.theory.roofline import Phase, roofs, setup_terms
 from slmopt.theory.terms import Term, pass_terms
 
 Array = npt.NDArray[np.float64]
@@ -30,26 +32,35 @@ _MOST_ROW_NUMBERS = 8_000_000
 class Rates:
     """A roof for single passes, one at a time: bytes/s, FLOP/s (infinite where unknown, so that memory alone decides), s.
 
-    :func:`~slmopt.theory.roofline.pass_time` prices arrays of passes and takes ten times as long for a single one.
+    :func:`~slmopt.theory.roof.pass_time` prices arrays of passes and takes ten times as long for a single one.
     """
 
     bandwidth: float
     peak: float
     attention_peak: float
     fixed_s: float
+    batched_bandwidth: float
+    overlap: Overlap | None
 
     @classmethod
     def of(cls, roof: Roof) -> Rates:
         """The roof's rates."""
-        peak, attention = (
-            np.inf if np.isnan(rate) else float(rate) for rate in (roof.peak, roof.attention_peak)
-        )
-        return cls(roof.bandwidth, peak, attention, roof.fixed_s)
+        unknown = np.isnan(roof.peak) or np.isnan(roof.attention_peak)
+        peak, attention = (np.inf, np.inf) if unknown else (float(roof.peak), float(roof.attention_peak))
+        batched = roof.bandwidth if roof.batched_bandwidth is None else roof.batched_bandwidth
+        return cls(roof.bandwidth, peak, attention, roof.fixed_s, batched, roof.overlap)
 
-    def seconds(self, moved: float, matmul: float, attention: float) -> float:
-        """max(bytes/bandwidth, operations/peak) + fixed time, as :func:`~slmopt.theory.roofline.pass_time` has it."""
-        memory, compute = moved / self.bandwidth, matmul / self.peak + attention / self.attention_peak
-        return max(memory, compute) + self.fixed_s
+    def seconds(self, moved: float, matmul: float, attention: float, tokens: float) -> float:
+        """max(bytes/bandwidth, operations/peak) + fixed time, as :func:`~slmopt.theory.roof.pass_time` has it.
+
+        ``tokens`` are those that the pass feeds; only rates of a fit depend on them.
+        """
+        memory = moved / (self.batched_bandwidth if tokens > 1 else self.bandwidth)
+        products, attending = matmul / self.peak, attention / self.attention_peak
+        if self.overlap is None:
+            return max(memory, products + attending) + self.fixed_s
+        joined = self.overlap == "none" or (self.overlap == "single" and tokens > 1)
+        return (memory + products if joined else max(memory, products)) + attending + self.fixed_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +123,13 @@ class Costs:
         """Seconds of one pass that prefills all these sequences."""
         own = self._prefill(tokens, hits)
         weights, matmul = self.fed(int((tokens - hits).sum()), len(tokens))
-        cost = PassCost(weights, float(np.sum(own.cache_bytes)), matmul, float(np.sum(own.attention_flops)))
+        cost = PassCost(
+            weights,
+            float(np.sum(own.cache_bytes)),
+            matmul,
+            float(np.sum(own.attention_flops)),
+            tokens=float((tokens - hits).sum()),
+        )
         return float(pass_time(cost, self.prefill_roof).seconds)
 
     def _prefill(self, tokens: npt.NDArray[np.int64], hits: npt.NDArray[np.int64]) -> PassCost:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from slmopt.serving.costs import Costs, Draft
 from slmopt.theory.forward import PassCost
-from slmopt.theory.roofline import pass_time
+from slmopt.theory.roof import pass_time
 
 Array = npt.NDArray[np.float64]
 
@@ -81,11 +81,15 @@ class Steps:
             at = 0
         c = self.costs
         if c.draft is None and steps <= _FEW:
-            self._run_few(at, steps, until, float(c.weights[active]), float(c.matmul[active]))
+            self._run_few(at, steps, until, active)
             return
         span = slice(at, at + steps)
         cost = PassCost(
-            c.weights[active], self._ahead[CACHE, span], c.matmul[active], self._ahead[ATTENTION, span]
+            c.weights[active],
+            self._ahead[CACHE, span],
+            c.matmul[active],
+            self._ahead[ATTENTION, span],
+            tokens=float(active * c.width),
         )
         times = np.asarray(pass_time(cost, c.decode_roof).seconds)
         if c.draft is not None:
@@ -99,11 +103,12 @@ class Steps:
         self.n += taken
         self.now = float(ends[taken - 1])
 
-    def _run_few(self, at: int, steps: int, until: float, weights: float, matmul: float) -> None:
+    def _run_few(self, at: int, steps: int, until: float, active: int) -> None:
+        weights, matmul = float(self.costs.weights[active]), float(self.costs.matmul[active])
         ahead, done, now, seconds = self._ahead, self._done, self.now, self.costs.decode.seconds
         taken = 0
         while taken < steps and (now < until or not taken):
-            now += seconds(float(ahead[CACHE, at]) + weights, matmul, float(ahead[ATTENTION, at]))
+            now += seconds(float(ahead[CACHE, at]) + weights, matmul, float(ahead[ATTENTION, at]), active)
             done[at] = now
             at += 1
             taken += 1
@@ -121,6 +126,7 @@ class Steps:
             weights + float(self._ahead[CACHE, at]) + cache,
             matmul,
             float(self._ahead[ATTENTION, at]) + attention,
+            fed,
         )
         if active and self.costs.draft is not None:
             self.now += float(self._drafting(slice(at, at + 1), active, self.costs.draft)[0])
@@ -134,6 +140,7 @@ class Steps:
             self._ahead[DRAFT_CACHE, span],
             draft.matmul[active],
             self._ahead[DRAFT_ATTENTION, span],
+            tokens=float(active),
         )
         each = np.asarray(pass_time(cost, self.costs.decode_roof).seconds)
         return draft.tokens * draft.share * each

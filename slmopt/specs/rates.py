@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slmopt.specs.base import SpecError
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.device import Device, Rate, Unit
 from slmopt.specs.formats import KERNELS, WeightFormat
 from slmopt.specs.library import Efficiency, Library
@@ -110,7 +111,10 @@ def default_compute(engine: Engine, weights: WeightFormat) -> tuple[Rate | None,
 
 
 def achieved(scenario: Scenario, device: Device, weights: WeightFormat, presets: Library) -> Factors:
-    """Achievable factors: those entered, else what reference measurements of the device's class reach."""
+    """Achievable factors: those entered, else what reference measurements of the device's class reach.
+
+    With a fit only their origin tells of it: its rates are no fractions, and stand in the scenario.
+    """
     known = _efficiency(device, weights, presets)
     b, c = known.bandwidth_fraction, known.compute_fraction
     own = [scenario.bandwidth_fraction, scenario.compute_fraction, scenario.fixed_ms]
@@ -126,9 +130,17 @@ def achieved(scenario: Scenario, device: Device, weights: WeightFormat, presets:
         compute=(c.p10, c.p50, c.p90) if own[1] is None else (own[1],) * 3,
         attention_rate=None if scenario.attention_tflops is None else scenario.attention_tflops * 1e12,
         fixed_s=(known.fixed_ms if scenario.fixed_ms is None else scenario.fixed_ms) / 1e3,
-        origin="; ".join(parts),
-        fitted=fitted,
+        origin="; ".join(parts) if scenario.fit is None else _fit_words(scenario.fit, own, entered),
+        fitted=fitted or scenario.fit is not None,
     )
+
+
+def _fit_words(fit: Calibration, own: list[float | None], entered: str) -> str:
+    """Where the factors of an estimate are from that rests on a fit."""
+    error = "" if fit.error is None else f", off by {100 * fit.error:.0f} % on rows left out"
+    rows = f"{fit.rows:,} row{'' if fit.rows == 1 else 's'}"
+    parts = [entered] if any(value is not None for value in own) else []
+    return "; ".join([*parts, f"fitted to your rows ({rows}{error})"])
 
 
 def _efficiency(device: Device, weights: WeightFormat, presets: Library) -> Efficiency:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from slmopt.specs.base import Spec, SpecError, sentence
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.device import Device, Rate
 from slmopt.specs.formats import CacheFormat, WeightFormat
 from slmopt.specs.model import Model
@@ -79,6 +80,9 @@ class Scenario(Spec):
     ``parallel`` says how several ``devices`` share the model; ``link_gbs`` (per direction) and ``link_latency_us`` override
     the link that joins them, or with partial offload the one between card and host. ``gpu_layers`` and
     ``cpu_moe_layers`` are llama.cpp's ``-ngl`` and ``--n-cpu-moe``: what is not on the device stays on ``host``.
+
+    ``calibration`` is what a fit to measurements of this machine found; factors that are given beside it win over it.
+    It describes one device with the whole model on it: :attr:`fit` is None for any other scenario.
     """
 
     version: Literal[1] = 1
@@ -142,11 +146,17 @@ class Scenario(Spec):
     attention_tflops: Positive | None = None
     fixed_ms: Annotated[float, Field(ge=0)] | None = None
     factors_origin: str = ""
+    calibration: Calibration | None = None
 
     @field_validator("model", "draft_model", mode="before")
     @classmethod
     def _name(cls, value: object) -> object:
         return named(value)
+
+    @field_validator("calibration", mode="before")
+    @classmethod
+    def _calibration(cls, value: object) -> object:
+        return Calibration.parse(value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
@@ -170,6 +180,11 @@ class Scenario(Spec):
     def offloads(self) -> bool:
         """Whether part of the model may stay on the host."""
         return self.gpu_layers is not None or bool(self.cpu_moe_layers)
+
+    @property
+    def fit(self) -> Calibration | None:
+        """The calibration where it applies: a fit is of one device with the whole model on it."""
+        return self.calibration if self.devices == 1 and not self.offloads else None
 
     @property
     def depth(self) -> int:

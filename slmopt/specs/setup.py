@@ -91,7 +91,11 @@ def resolve(scenario: Scenario) -> Setup:
         price_per_hour=device.price_per_hour if scenario.price_per_hour is None else scenario.price_per_hour,
         wire=wire,
         host=host,
-        warnings=(*_warnings(scenario, model), *_link_warnings(scenario, model, wire)),
+        warnings=(
+            *_warnings(scenario, model),
+            *_fit_warnings(scenario, stored_bytes(weights, model)),
+            *_link_warnings(scenario, model, wire),
+        ),
     )
 
 
@@ -114,6 +118,22 @@ def _warnings(scenario: Scenario, model: Model) -> tuple[str, ...]:
             f"that {model.name} was made for."
         )
     return tuple(notes)
+
+
+def _fit_warnings(scenario: Scenario, weight_bytes: float) -> tuple[str, ...]:
+    """Where a fit is stretched, or cannot be used."""
+    if scenario.calibration is None:
+        return ()
+    if scenario.fit is None:
+        where = f"{scenario.devices:,} devices" if scenario.devices > 1 else "layers on a host"
+        rest = f"so with {where} estimates rest on reference measurements instead."
+        return (f"The fit is of one device with the whole model on it, {rest}",)
+    beyond = scenario.fit.outside(
+        batch=scenario.batch, context=scenario.depth, weight_bytes=weight_bytes, prompt=scenario.prompt
+    )
+    if not beyond:
+        return ()
+    return (f"The estimate extrapolates beyond the rows that were fitted: {', '.join(beyond)}.",)
 
 
 def _link_warnings(scenario: Scenario, model: Model, wire: Wire | None) -> tuple[str, ...]:

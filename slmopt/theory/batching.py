@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,8 @@ import numpy.typing as npt
 from slmopt.specs.setup import Setup
 from slmopt.theory.forward import Kind, Numbers
 from slmopt.theory.latency import decode_group, decode_step
-from slmopt.theory.roofline import PassTime, Roof, run, setup_terms
+from slmopt.theory.roof import PassTime, Roof
+from slmopt.theory.roofline import run, setup_terms
 
 FAR = 2.0**40
 _SPAN = 2.0**20
@@ -46,16 +47,20 @@ class Crossover:
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """A decode step's time as a straight line in the batch: seconds, and seconds a sequence (``link_s`` over the link)."""
+    """A decode step's time as a straight line in the batch: seconds, and seconds a sequence (``link_s`` over the link).
+
+    ``serial_s`` is what a fit found to come on top of the longer side.
+    """
 
     fixed_memory_s: float
     memory_s: float
     compute_s: float
     link_s: float = 0.0
+    serial_s: float = 0.0
 
     def sequence_s(self, kind: Kind) -> float:
         """Seconds that each further sequence of a large batch takes: a ceiling's longest side, an estimate's link on top."""
-        longer = max(self.compute_s, self.memory_s)
+        longer = max(self.compute_s, self.memory_s) + self.serial_s
         return max(longer, self.link_s) if kind == "ceiling" else longer + self.link_s
 
 
@@ -70,8 +75,10 @@ def slopes(setup: Setup, roof: Roof, context: float) -> Slopes:
     """The straight line through the pass at two batches.
 
     Exact for a ceiling, and for an estimate of a model without routed experts; with them the line is the one of large
-    batches, when every expert is read.
+    batches, when every expert is read. Where a fit has another bandwidth for batches, it is theirs.
     """
+    if roof.batched_bandwidth is not None:
+        roof = replace(roof, bandwidth=roof.batched_bandwidth, batched_bandwidth=None)
     batches = np.array([1.0, _SPAN, 2 * _SPAN])
     time = run(setup, [decode_group(setup, batches, context)], roof)
     weights, compute = np.asarray(time.weight_s).tolist(), np.asarray(time.compute_s).tolist()
@@ -83,6 +90,7 @@ def slopes(setup: Setup, roof: Roof, context: float) -> Slopes:
         memory_s=memory,
         compute_s=(compute[2] - compute[1]) / _SPAN,
         link_s=float(np.ptp(np.broadcast_to(time.link_s, 3)[1:])) / _SPAN,
+        serial_s=float(np.diff(np.broadcast_to(time.serial_s, 3)[1:])[0]) / _SPAN,
     )
 
 

@@ -11,7 +11,8 @@ from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.batching import Crossover, crossover
 from slmopt.theory.latency import Latency, decode_step, latency, prefill
 from slmopt.theory.memory import Capacity, capacity
-from slmopt.theory.roofline import LEVELS, Level, PassTime, Roof, roofs
+from slmopt.theory.roof import PassTime, Roof
+from slmopt.theory.roofline import LEVELS, Level, roofs
 from slmopt.theory.speculation import Speculation, speculation
 
 

@@ -53,7 +53,8 @@ class Group:
 class PassCost:
     """Bytes moved and operations done, by what they are for. All have the shape that the groups broadcast to.
 
-    ``link_bytes`` go over the link of each of several devices, in ``messages`` one after the other; plain zeros without.
+    ``tokens`` are those that the pass feeds, of all sequences. ``link_bytes`` go over the link of each of several devices,
+    in ``messages`` one after the other; plain zeros without.
     """
 
     weight_bytes: Numbers
@@ -62,6 +63,7 @@ class PassCost:
     attention_flops: Numbers
     link_bytes: Numbers = 0.0
     messages: Numbers = 0.0
+    tokens: Numbers = 1.0
 
     @property
     def bytes(self) -> Numbers:
@@ -122,6 +124,7 @@ def forward(terms: Sequence[Term], groups: Sequence[Group], kind: Kind = "ceilin
         attention_flops=_shaped(attention, shape),
         link_bytes=link,
         messages=messages,
+        tokens=_shaped(tokens, shape),
     )
 
 
@@ -193,14 +196,17 @@ def _attend(term: Term, group: Group, kind: Kind) -> tuple[Numbers, Numbers]:
     read: Numbers = 0.0
     done: Numbers = 0.0
     top_k = np.inf if term.compress else term.top_k
-    seen = visible_cached(past, term.window, term.chunk, top_k)
+    held = past
+    if kind == "estimate" and term.cache_step > 1:
+        held = np.ceil((past + new) / term.cache_step) * term.cache_step - new
+    seen = visible_cached(held, term.window, term.chunk, top_k)
     if term.cache_bytes:
         read = read + term.cache_bytes * _distinct(seen, batch, past, shared, np.isfinite(top_k))
     if kind == "estimate":
         index = 0.0 if term.compress else term.index_bytes
         read = read + (term.cache_bytes + index) * batch * new + term.reread_bytes * batch * seen
     if term.pair_flops:
-        pairs = visible_pairs(past, new, min(term.window, top_k), term.chunk)
+        pairs = visible_pairs(held, new, min(term.window, top_k), term.chunk)
         if term.compress:
             pairs = pairs + completed_pairs(past, new, term.compress, term.top_k)
         if term.latent_pair_flops:

@@ -9,7 +9,8 @@ import numpy as np
 from slmopt.specs.setup import Setup
 from slmopt.theory.forward import Group
 from slmopt.theory.latency import decode_group, decode_step, prefill
-from slmopt.theory.roofline import Roof, run
+from slmopt.theory.roof import Roof
+from slmopt.theory.roofline import run
 
 # Finer chunks than this many steps would not show; the step count bounds the work, whatever the prompt.
 MOST_CHUNKS = 100_000

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from slmopt.specs.setup import Setup
 from slmopt.theory.forward import Group, Kind, Numbers
-from slmopt.theory.roofline import PassTime, Roof, run
+from slmopt.theory.roof import PassTime, Roof
+from slmopt.theory.roofline import run
 
 # Beyond this many steps the mean is taken over evenly spaced ones; time is piecewise linear in the step, so the
 # error stays below 1e-6 of the mean.

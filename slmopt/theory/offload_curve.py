@@ -16,7 +16,8 @@ from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.holders import Holder, holders
 from slmopt.theory.latency import decode_group
 from slmopt.theory.offload import costs_at, placed_of
-from slmopt.theory.roofline import LEVELS, Level, Roof, roofs, turns_time
+from slmopt.theory.roof import Roof
+from slmopt.theory.roofline import LEVELS, Level, roofs, turns_time
 
 Array = npt.NDArray[np.float64]
 

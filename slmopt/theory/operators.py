@@ -19,7 +19,8 @@ from slmopt.theory.forward import Group, PassCost, forward
 from slmopt.theory.latency import decode_group, prefill_group
 from slmopt.theory.offload import part_operators, placed_of
 from slmopt.theory.parallel import micro_batches, split_operators
-from slmopt.theory.roofline import PassTime, Roof, pass_time, stages_of
+from slmopt.theory.roof import PassTime, Roof, pass_time
+from slmopt.theory.roofline import stages_of
 from slmopt.theory.terms import Term
 
 OperatorKind = Literal["attention", "state", "mlp", "experts", "head", "other", "weights"]

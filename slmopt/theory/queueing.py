@@ -23,7 +23,7 @@ from typing import Literal
 
 from slmopt.specs.setup import Setup
 from slmopt.theory.latency import prefill, time_per_token
-from slmopt.theory.roofline import Roof
+from slmopt.theory.roof import Roof
 
 P95_NORMAL = 1.6449
 _TAIL = 0.05

@@ -8,18 +8,20 @@ card and host (:mod:`slmopt.theory.offload`), take their turns: the pass is the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.model import Model
 from slmopt.specs.rates import Factors, PhasePeak
 from slmopt.specs.setup import Setup
 from slmopt.theory.forward import Group, Kind, Numbers, PassCost, forward
 from slmopt.theory.offload import card_terms, host_terms
 from slmopt.theory.parallel import micro_batches, split_terms
+from slmopt.theory.roof import PassTime, Roof, pass_time
 from slmopt.theory.terms import Term, pass_terms
 
 Phase = Literal["decode", "prefill"]
@@ -30,111 +32,16 @@ STREAMED_TOKENS = 32
 """Tokens of a pass from which llama.cpp sends the host's weights to the card (ggml-cuda, "op offload")."""
 
 
-@dataclass(frozen=True, slots=True)
-class Roof:
-    """Bytes/s and FLOP/s of all devices together, as published (ceiling) or as achieved (estimate).
-
-    ``peak`` is NaN where no rate is known: compute time is then NaN and memory alone bounds the pass.
-    ``fixed_s`` is the time of a pass that neither bytes nor operations explain. The link is infinite where there is
-    none, or none is known. ``host`` is the roof of the memory beside a card's, where part of the model may stay.
-    """
-
-    bandwidth: float
-    peak: float
-    attention_peak: float
-    fixed_s: float
-    kind: Kind
-    source: str
-    link_bandwidth: float = float("inf")
-    link_latency_s: float = 0.0
-    host: Roof | None = None
-
-    @property
-    def ridge(self) -> float:
-        """Operations per byte at which both sides take the same time."""
-        return self.peak / self.bandwidth
-
-    def times(self, devices: float) -> Roof:
-        """The roof of so many of them together (a share of them, below 1)."""
-        return replace(
-            self,
-            bandwidth=self.bandwidth * devices,
-            peak=self.peak * devices,
-            attention_peak=self.attention_peak * devices,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PassTime:
-    """Time of a pass in seconds, with its cost, its kind and where its rates are from.
-
-    ``busy_s`` is the time without the fixed one: of one memory the longer side (and in an estimate the link), of two
-    the sum of both. ``link_s`` is a plain zero without a link.
-    """
-
-    cost: PassCost
-    weight_s: Numbers
-    cache_s: Numbers
-    matmul_s: Numbers
-    attention_s: Numbers
-    link_s: Numbers
-    busy_s: Numbers
-    fixed_s: float
-    kind: Kind
-    source: str
-
-    @property
-    def memory_s(self) -> Numbers:
-        """Time to move all bytes."""
-        return self.weight_s + self.cache_s
-
-    @property
-    def compute_s(self) -> Numbers:
-        """Time to do all operations; NaN where a rate is unknown."""
-        return self.matmul_s + self.attention_s
-
-    @property
-    def seconds(self) -> Numbers:
-        """The time of the pass; by memory alone where the compute time is unknown."""
-        return self.busy_s + self.fixed_s
-
-    @property
-    def link_bound(self) -> npt.NDArray[np.bool_]:
-        """Whether the link takes longer than memory and than arithmetic."""
-        return np.asarray(self.link_s > np.fmax(self.memory_s, self.compute_s))
-
-    @property
-    def compute_bound(self) -> npt.NDArray[np.bool_]:
-        """Whether arithmetic decides; at the ridge memory is named."""
-        return np.asarray(self.compute_s > self.memory_s) & ~self.link_bound
-
-    @property
-    def bound(self) -> Literal["memory", "compute", "link"]:
-        """Which side decides, for a single pass."""
-        if bool(self.link_bound):
-            return "link"
-        return "compute" if bool(self.compute_bound) else "memory"
-
-
-def pass_time(cost: PassCost, roof: Roof) -> PassTime:
-    """max(bytes/bandwidth, operations/peak), operations of attention at a rate of their own where one is given.
-
-    A ceiling takes the link as a third side; an estimate adds it.
-    """
-    weight, cache = cost.weight_bytes / roof.bandwidth, cost.cache_bytes / roof.bandwidth
-    matmul, attention = cost.matmul_flops / roof.peak, cost.attention_flops / roof.attention_peak
-    busy: Numbers = np.fmax(weight + cache, matmul + attention)
-    link: Numbers = 0.0
-    if np.any(cost.messages):
-        link = cost.link_bytes / roof.link_bandwidth + cost.messages * roof.link_latency_s
-        busy = np.maximum(busy, link) if roof.kind == "ceiling" else busy + link
-    return PassTime(cost, weight, cache, matmul, attention, link, busy, roof.fixed_s, roof.kind, roof.source)
-
-
 def setup_terms(setup: Setup) -> tuple[Term, ...]:
-    """The terms of the scenario's model in its formats, over all its devices and memories."""
+    """The terms of the scenario's model in its formats, over all its devices and memories.
+
+    Cached tokens count as the scenario's fit found them.
+    """
     s = setup.scenario
-    return split_terms(setup.model, setup.weights, *setup.cache, s.parallel, s.devices)
+    terms = split_terms(setup.model, setup.weights, *setup.cache, s.parallel, s.devices)
+    if s.fit is None or s.fit.cache_step == 1:
+        return terms
+    return tuple(replace(term, cache_step=s.fit.cache_step) for term in terms)
 
 
 def ceiling_roof(setup: Setup, phase: Phase) -> Roof:
@@ -153,6 +60,9 @@ def ceiling_roof(setup: Setup, phase: Phase) -> Roof:
 def estimate_roof(setup: Setup, phase: Phase, level: Level) -> Roof:
     """Achievable rates: fractions of bandwidth and of the engine's own rate, and the fixed time of a pass."""
     roof = _reached(setup.bandwidth, _peak(setup, phase).estimate, setup.factors, level)
+    fit = setup.scenario.fit
+    if fit is not None:
+        return calibrated_roof(setup, phase, roof, fit)
     bandwidth, latency = _link(setup)
     roof = replace(roof, link_bandwidth=bandwidth, link_latency_s=latency)
     if setup.host is not None:
@@ -169,6 +79,31 @@ def _reached(bandwidth: float, peak: float | None, factors: Factors, level: Leve
     attention = rate if factors.attention_rate is None else min(factors.attention_rate, _or_inf(peak))
     return Roof(
         bandwidth * factors.bandwidth[at], rate, attention, factors.fixed_s, "estimate", factors.origin
+    )
+
+
+def calibrated_roof(setup: Setup, phase: Phase, roof: Roof, fit: Calibration) -> Roof:
+    """``roof`` with the rates of a fit, none above its ceiling; what the scenario itself says of a factor stands."""
+    s = setup.scenario
+    most = _or_inf(_peak(setup, phase).ceiling)
+    bandwidth, batched = roof.bandwidth, None
+    if s.bandwidth_fraction is None:
+        bandwidth = min(fit.bandwidth_gbs * 1e9, setup.bandwidth)
+        batched = None if fit.batched_gbs is None else min(fit.batched_gbs * 1e9, setup.bandwidth)
+    told = fit.matrix_tflops is not None and s.compute_fraction is None
+    peak = min((fit.matrix_tflops or 0.0) * 1e12, most) if told else roof.peak
+    attention = peak if s.attention_tflops is None else roof.attention_peak
+    if fit.attention_tflops is not None and s.attention_tflops is None and phase == "decode":
+        attention = min(fit.attention_tflops * 1e12, most)
+    fixed = fit.fixed_ms / 1e3 if s.fixed_ms is None else roof.fixed_s
+    return replace(
+        roof,
+        bandwidth=bandwidth,
+        batched_bandwidth=batched,
+        peak=peak,
+        attention_peak=attention,
+        fixed_s=fixed,
+        overlap=fit.overlap,
     )
 
 
@@ -243,6 +178,7 @@ def _repeated(cost: PassCost, count: Numbers, readings: Numbers) -> PassCost:
         cost.attention_flops * count,
         cost.link_bytes * count,
         cost.messages,
+        cost.tokens * count,
     )
 
 

@@ -12,7 +12,8 @@ from slmopt.specs.setup import Setup
 from slmopt.theory.evaluation import Evaluation, Phases
 from slmopt.theory.forward import Kind
 from slmopt.theory.latency import decode_group, decode_step
-from slmopt.theory.roofline import LEVELS, PassTime, Roof, pass_cost
+from slmopt.theory.roof import PassTime, Roof
+from slmopt.theory.roofline import LEVELS, pass_cost
 
 Array = npt.NDArray[np.float64]
 

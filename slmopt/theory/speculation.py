@@ -19,7 +19,8 @@ from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.forward import Group, Kind, Numbers
 from slmopt.theory.latency import decode_step
-from slmopt.theory.roofline import Roof, ceiling_roof, estimate_roof, run, run_beside
+from slmopt.theory.roof import Roof
+from slmopt.theory.roofline import ceiling_roof, estimate_roof, run, run_beside
 
 LONGEST_DRAFT = 16
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slmopt.specs.setup import Setup
-from slmopt.theory.roofline import Roof
+from slmopt.theory.roof import Roof
 from slmopt.theory.speculation import LONGEST_DRAFT, expected_tokens, speedup
 
 Curve = npt.NDArray[np.float64]

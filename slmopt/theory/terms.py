@@ -38,7 +38,8 @@ class Term:
     ``cache_bytes`` are read for every visible cached token and written for every new one. ``reread_bytes`` are those of
     another layer's cache, read for every visible cached token. An indexer reads ``index_bytes`` for every key and does
     ``index_pair_flops`` with each, then attends to ``top_k`` of them. ``compress`` tokens (0: none do) leave one entry of
-    ``entry_bytes`` beside the window's tokens; keys, entries and ``top_k`` then count entries.
+    ``entry_bytes`` beside the window's tokens; keys, entries and ``top_k`` then count entries. In an estimate a length of
+    cached tokens counts as the next multiple of ``cache_step``, where a runtime attends to so many together.
 
     Over several devices a pass sends ``messages``, and ``link_bytes`` for every fed token, over each one's link, and
     ``routed_bytes`` more where no token's experts are on the device that it is on. ``spread`` devices hold whole experts.
@@ -66,6 +67,7 @@ class Term:
     latent_pair_flops: float = 0.0
     latent_expand_flops: float = 0.0
     state_bytes: float = 0.0
+    cache_step: int = 1
     link_bytes: float = 0.0
     routed_bytes: float = 0.0
     messages: float = 0.0

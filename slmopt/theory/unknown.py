@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slmopt.specs.rates import PhasePeak
-from slmopt.theory.roofline import PassTime
+from slmopt.theory.roof import PassTime
 
 
 @dataclass(frozen=True, slots=True)

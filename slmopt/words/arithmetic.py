@@ -9,9 +9,10 @@ from slmopt.advice.gains import comparable, headline
 from slmopt.advice.plan import Trial
 from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.theory.interference import Interference
-from slmopt.theory.roofline import PassTime, Roof
+from slmopt.theory.roof import PassTime, Roof
 from slmopt.theory.speculation import Speculation
 from slmopt.words import numbers as n
+from slmopt.words.calibrated import estimate_words
 from slmopt.words.places import SIDES
 from slmopt.words.scenario_line import sequences
 
@@ -77,6 +78,9 @@ def overview(e: Evaluation) -> list[str]:
 def estimate_line(e: Evaluation) -> str:
     """How the estimate follows from the ceiling."""
     f = e.setup.factors
+    fit = e.setup.scenario.fit
+    if fit is not None:
+        return f"**Estimate**: the same pass at {estimate_words(fit)}; {f.origin}"
     low, _, high = f.bandwidth
     c_low, _, c_high = f.compute
     fixed = f" + {n.seconds(f.fixed_s, 2)} fixed" if f.fixed_s else ""

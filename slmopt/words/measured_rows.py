@@ -107,6 +107,16 @@ def group_hover(
     )
 
 
+def others_hover(name: str, count: int, ends: tuple[float, float, float]) -> tuple[str, ...]:
+    """Lines for a pointer over what others measured with a chip."""
+    low, middle, high = (n.percent(end) for end in ends)
+    return (
+        f"Others with {name}, median of {count:,} reference rows",
+        f"{middle} of the ceiling in decode, one sequence",
+        f"a tenth below {low}, a tenth above {high}",
+    )
+
+
 def _usual(low: float, high: float) -> str:
     return (
         "" if math.isnan(low) else f"; usual {n.percent(low).removesuffix(n.NBSP + '%')} to {n.percent(high)}"

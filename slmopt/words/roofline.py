@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from slmopt.specs.model import Model
-from slmopt.theory.roofline import Roof
+from slmopt.theory.roof import Roof
 from slmopt.theory.roofline_points import RooflineView, Spot
 from slmopt.words import numbers as n
 from slmopt.words.arithmetic import estimate_line, pass_lines

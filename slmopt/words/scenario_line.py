@@ -56,7 +56,22 @@ def changes(scenario: Scenario, setup: Setup) -> list[str]:
         said.append(f"{s.shared_prefix:,} shared")
     if s.engine != "exact":
         said.append(s.engine)
-    return said
+    return [*said, *_fit_words(s, setup)]
+
+
+def _fit_words(s: Scenario, setup: Setup) -> list[str]:
+    if s.fit is None:
+        return [] if s.calibration is None else ["fit not used"]
+    beyond = extrapolated(s, setup)
+    more = [f"extrapolated: {', '.join(beyond)}"] if beyond else []
+    return ["estimates fitted to your rows", *more]
+
+
+def extrapolated(s: Scenario, setup: Setup) -> tuple[str, ...]:
+    """What of the scenario lies beyond the rows that its fit rests on."""
+    if s.fit is None:
+        return ()
+    return s.fit.outside(batch=s.batch, context=s.depth, weight_bytes=setup.weight_bytes, prompt=s.prompt)
 
 
 def sequences(count: int) -> str:

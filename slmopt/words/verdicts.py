@@ -89,7 +89,9 @@ def notes_of(rows: pd.DataFrame) -> list[tuple[str, int]]:
     """All notes of these rows with the number of rows that each concerns; differing repeats as one."""
     said: dict[str, int] = {}
     values: dict[str, list[tuple[float, int]]] = {"spread": [], "devices": []}
-    for codes, count in rows["notes"].value_counts().items():
+    held = rows["notes"].value_counts()
+    # Categories that no row has are counted as well, with none.
+    for codes, count in held[held > 0].items():
         for code in _split(codes):
             name, _, value = code.partition("=")
             if name in values:

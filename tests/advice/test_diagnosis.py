@@ -12,7 +12,7 @@ from slmopt.advice.observed import observe
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
-from slmopt.theory.roofline import pass_time
+from slmopt.theory.roof import pass_time
 from slmopt.words.diagnosis import sentences, table_markdown
 from tests.strategies import few, scenarios
 

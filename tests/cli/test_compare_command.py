@@ -22,7 +22,7 @@ def test_keys_are_those_of_the_contract():
     answer = call("compare", F16, Q4, "--device", MACHINE, "--json")
     assert answer.code == 0, answer.err
     found = answer.json
-    assert set(found) == {"format", "rows", "skipped", "needs"}
+    assert set(found) == {"format", "rows", "skipped", "needs", "checks"}
     assert found["format"] == "llama-bench csv"
     assert len(found["rows"]) == 4 + 6
     for row in found["rows"]:
@@ -119,3 +119,11 @@ def test_a_missing_file():
     answer = call("compare", "/no/such/file.csv")
     assert answer.code == 2
     assert "does not exist" in answer.err
+
+
+def test_checks_on_the_benchmark_are_told():
+    file = str(SWEEP / "llama-bench_135m_Q8_0_depth.csv")
+    answer = call("compare", file, "--device", "epyc-2core")
+    assert "1 check on the benchmark itself asks for attention" in answer.out
+    found = call("compare", file, "--device", "epyc-2core", "--json").json["checks"]
+    assert [one["check"] for one in found] == ["busy"]

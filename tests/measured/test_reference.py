@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from slmopt.measured import reference
+from slmopt.measured.others import of_device
 from slmopt.specs.library import Efficiency, preset_root
 
 TABLE = reference.efficiency_table()
@@ -75,7 +76,7 @@ def test_a_fixed_time_is_found_and_never_exceeds_what_rows_leave():
 
 def test_a_fixed_time_predicts_better_than_a_fraction_alone():
     for cls in ("consumer-gpu", "ws-gpu", "dc-gpu", "apple", "apu"):
-        ideal, measured = reference._times(reference._of(reference._decode(), cls))
+        ideal, measured = reference._times(reference._of(reference.decode_rows(), cls))
         assert TABLE.loc[cls, "fixed_ms"] > 0
         assert TABLE.loc[cls, "error"] < 0.9 * reference._error(ideal, measured, 0.0)
 
@@ -97,3 +98,19 @@ def test_rows_carry_source_and_known_device():
 def test_files_are_small():
     folder = preset_root() / "reference"
     assert sum(len(file.read_bytes()) for file in folder.iterdir()) < 300_000
+
+
+def test_others_with_a_chip_are_its_decode_rows():
+    found = of_device("rtx-4090")
+    rows = reference.single_stream()
+    here = rows[(rows["device_id"] == "rtx-4090") & (rows["counted"] == 1) & (rows["n_gpu"] == 1)]
+    assert 0 < len(found) <= len(here)
+    first = here.iloc[0]
+    share = (
+        (first["weight_bytes"] + first["cache_bytes"])
+        / (first["bandwidth_gbs"] * 1e9)
+        * first["decode_tokens_s"]
+    )
+    assert found["share"].iloc[0] == pytest.approx(share)
+    assert found["source"].notna().all()
+    assert len(of_device("no-such-device")) == 0

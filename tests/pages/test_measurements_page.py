@@ -9,13 +9,17 @@ import pytest
 
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark, read_many
+from slmopt.measured.others import of_device
 from slmopt.measured.placed import Facts
 from slmopt.reports import measurement_tables as tables
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.library import preset_root
 from slmopt.words import measurements as words
+from tests.measured.sweeps import sweep
 from tests.pages.app import answer, go, open_page, said
 
 PAGE = "measurements_page"
+HIDDEN = Calibration(overlap="products", bandwidth_gbs=25, matrix_tflops=0.1, fixed_ms=0.8)
 SAMPLE = preset_root() / "this_machine"
 FOUR_BIT = (SAMPLE / "llama-bench_1b_Q4_0.csv").read_bytes()
 BATCHES = (SAMPLE / "batched-bench_135m_Q8_0_t2.jsonl").read_bytes()
@@ -237,3 +241,119 @@ def test_many_rows_are_listed_in_part_and_drawn_as_medians(page):
     assert len(table_of(page)) == tables.MOST_LISTED
     assert "The first 200 of 3,000 rows" in said(page)
     assert "3,000 rows" in drawn(page)
+
+
+def opened(app, key):
+    """Opens a closed section whose content is drawn only then."""
+    app.session_state[key] = True
+    app.run()
+    assert not app.exception
+    return app
+
+
+def test_the_sample_is_fitted_only_when_the_section_is_opened(page):
+    assert "rows left out" not in said(page)
+    opened(page, "slm_fit")
+    assert "Mean error 11 % on the 95 rows fitted, 12 % on rows left out" in said(page)
+    assert "The fit predicts rows that it has not seen" in drawn(page)
+
+
+def test_a_fit_becomes_the_scenario_s_and_can_be_dropped(page):
+    opened(page, "slm_fit")
+    press(page, "Use this fit")
+    assert "✓ The scenario's estimates start from this fit." in said(page)
+    assert page.session_state["device"] == EPYC
+    text = page.session_state["fit"]
+    go(page, "overview_page")
+    assert "estimates fitted to your rows" in said(page)
+    assert "prefill (none measured)" in said(page).replace("\\", "")
+    linked = open_page("overview_page", device=EPYC, fit=text)
+    assert "estimates fitted to your rows" in said(linked)
+    press(page, "Drop the fit")
+    assert "fitted to your rows" not in said(page)
+
+
+def test_a_fit_of_too_few_rows_says_what_is_needed(page):
+    upload(page, ("mine.csv", DESKTOP))
+    opened(page, "slm_fit")
+    assert "No fit: 3 points of decode or prefill: at least 4 different ones are needed" in said(
+        page
+    ).replace("\\", "")
+
+
+def test_two_files_are_set_side_by_side(page):
+    upload(page, ("old.csv", DESKTOP))
+    assert "Before and after" not in [box.label for box in page.expander]
+    upload(page, ("new.csv", DESKTOP.replace(b"120", b"150")))
+    opened(page, "slm_change")
+    text = said(page)
+    assert "1.08× in the mean over 3 rows: 1 faster, 2 within their spread." in text
+    assert "◐ Not decided: the measurements improve; enter the quality evaluation." in text
+    page.number_input(key="quality_before").set_value(0.7)
+    page.number_input(key="quality_after").set_value(0.8).run()
+    assert "✓ Keep it: the measurements and the quality evaluation both improve." in said(page)
+
+
+def test_checks_on_the_benchmark_are_listed_only_where_they_find_something(page):
+    assert not [
+        box for box in page.expander if "on the benchmark itself" in box.label and "3 checks" in box.label
+    ]
+    upload(page, ("mine.csv", DESKTOP + DESKTOP.splitlines()[1] + b"\n"))
+    label = next(box.label for box in page.expander if "on the benchmark itself" in box.label)
+    assert label.startswith("2 checks")
+    text = said(page).replace("\\", "")
+    assert "1 row is there twice, to the last digit" in text
+    assert "measured at 64 tokens of context, and the scenario has 2,100" in text
+
+
+def test_commands_that_would_check_the_scenario(page):
+    assert not page.code
+    opened(page, "slm_commands")
+    shown = [block.value for block in page.code]
+    assert any(text.startswith("llama-bench -m Llama-3.1-8B-Q4_K_M.gguf -p 2000 -n 200") for text in shown)
+    assert any(text.startswith("vllm serve meta-llama/Llama-3.1-8B") for text in shown)
+
+
+def test_others_with_this_chip_are_shown_when_asked_for(page):
+    upload(page, ("mine.csv", DESKTOP))
+    (switch,) = [box for box in page.toggle if box.label.startswith("Others with this chip")]
+    count = len(of_device("rtx-4090"))
+    assert f"({count:,} reference rows, decode)" in switch.label
+    assert "Others with this chip" not in drawn(page)
+    switch.set_value(True).run()
+    assert not page.exception
+    assert "Others with this chip" in drawn(page)
+    assert "Others with NVIDIA GeForce RTX 4090" in said(page).replace("\\", "")
+
+
+def test_a_table_that_no_reader_knows_is_mapped_by_hand(page):
+    odd = b"what,zeit pro wort,wie viele\nLlama-3.1-8B,25,4\nLlama-3.1-8B,40,8\n"
+    upload(page, ("odd.csv", odd))
+    assert "✕ odd.csv has no column with a speed" in said(page).replace("\\", "")
+    opened(page, "slm_mapping")
+    assert "No column is a speed or a time yet" in said(page)
+    # The test's browser has no table editor, so the mapping comes from a file.
+    mapping = (
+        b'{"columns": [{"column": "what", "field": "model"}, {"column": "wie viele", "field": "batch"}, '
+        b'{"column": "zeit pro wort", "field": "tpot", "scale": 0.001, "unit": "ms"}], '
+        b'"constants": {"device": "NVIDIA GeForce RTX 4090", "weight_format": "Q4_0"}}'
+    )
+    next(box for box in page.file_uploader if "saved mapping" in box.label.lower()).upload(
+        "m.json", mapping
+    ).run()
+    assert not page.exception
+    press(page, "Use this mapping")
+    assert shown_files(page) == ["odd.csv"]
+    assert sorted(table_of(page)["Measured (tokens/s)"]) == [160, 200]
+    assert "odd.csv has no column" not in said(page).replace("\\", "")
+
+
+def test_uploaded_rows_are_fitted_with_what_the_user_said_of_them(page):
+    upload(page, ("steps.csv", sweep(HIDDEN, contexts=[0, 512])))
+    choose(page, "Device of rows that name none", EPYC)
+    opened(page, "slm_fit")
+    assert "on the 40 rows fitted" in said(page)
+    press(page, "Use this fit")
+    fit = Calibration.parse(page.session_state["fit"])
+    assert fit.bandwidth_gbs == pytest.approx(25, rel=0.05)
+    assert page.session_state["device"] == EPYC

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pages.ui import sitemap
 from slmopt.advice.plan import plan
 from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
@@ -158,3 +159,24 @@ def test_a_ready_case_sets_the_whole_scenario():
     assert not app.exception
     assert answer(app) == plain(overview.answer(evaluate(SERVER)))
     assert app.number_input(key="prompt").value is None
+
+
+FIT = (
+    '{"overlap":"single","bandwidth_gbs":33.0,"batched_gbs":27.0,"matrix_tflops":0.19,"attention_tflops":0.02,'
+    '"fixed_ms":2.3,"cache_step":256,"batch":[1,32],"context":[0,2048],"weights_gb":[0.09,2.5],"rows":95,"error":0.116}'
+)
+
+
+@pytest.mark.parametrize("page", [entry.file.stem for entry in sitemap.PAGES])
+def test_every_page_draws_a_fitted_scenario(page):
+    app = open_page(page, device="AMD EPYC, 2 virtual cores (this project's sweep)", fit=FIT)
+    assert not app.exception
+    text = said(app)
+    if page not in ("measurements_page", "model_page"):
+        assert "estimates fitted to your rows" in text
+
+
+def test_a_fit_in_the_address_that_is_none_says_so():
+    app = open_page("overview_page", fit='{"bandwidth_gbs": -1}')
+    assert "bandwidth_gbs" in said(app)
+    assert "it should be greater than 0" in said(app)

@@ -14,12 +14,14 @@ from slmopt.serving.policy import Policy
 from slmopt.serving.simulate import Cancelled, simulate
 from slmopt.serving.traffic import Lengths, Traffic
 from slmopt.specs.base import SpecError
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
-from slmopt.theory.forward import PassCost
+from slmopt.theory.forward import Group, PassCost
 from slmopt.theory.interference import chunked, whole
 from slmopt.theory.latency import latency, prefill
-from slmopt.theory.roofline import pass_time, roofs
+from slmopt.theory.roof import pass_time
+from slmopt.theory.roofline import roofs, run, run_beside
 from tests.serving.cases import ARTICLE, given, tiny
 from tests.serving.oracle import simulate_groups, simulate_slowly
 
@@ -31,6 +33,21 @@ MODELS = {
     "latent": {"model": "deepseek-v3", "weights": "fp8", "capacity_gb": 2000.0},
     "state": {"model": "mamba-2.8b"},
 }
+
+
+def fitted(overlap, **more):
+    """The article's server with another bandwidth for batches, a slow attention, and cached tokens in steps."""
+    fit = Calibration(
+        overlap=overlap,
+        bandwidth_gbs=1500,
+        batched_gbs=900,
+        matrix_tflops=30,
+        attention_tflops=0.05,
+        fixed_ms=0.7,
+        cache_step=8,
+    )
+    own = {"bandwidth_fraction": None, "compute_fraction": None, "fixed_ms": None}
+    return ARTICLE.change(**own, calibration=fit, **more)
 
 
 def random_requests(seed: int, count: int, rate: float, most: int = 60):
@@ -313,16 +330,53 @@ def test_the_budget_of_a_chunk_must_leave_room():
 
 
 @pytest.mark.parametrize("level", ["ceiling", "slow", "fast"])
-def test_a_single_pass_is_priced_as_arrays_of_passes_are(level):
-    """The quick way for one pass against the roofline's own, with an attention rate of its own and a fixed time."""
-    setup = resolve(ARTICLE.change(attention_tflops=20.0, fixed_ms=0.4, batch=7, model="llama-3.1-8b"))
+@pytest.mark.parametrize("overlap", [None, "products", "single", "none"])
+def test_a_single_pass_is_priced_as_arrays_of_passes_are(level, overlap):
+    """The quick way for one pass against the roofline's own, with rates of its own for attention, batches and a fit."""
+    fit = None
+    if overlap is not None:
+        fit = Calibration(overlap=overlap, bandwidth_gbs=700, batched_gbs=450, matrix_tflops=60, fixed_ms=0.3)
+    own = {"bandwidth_fraction": None, "compute_fraction": None, "fixed_ms": 0.4 if fit is None else None}
+    setup = resolve(
+        ARTICLE.change(**own, attention_tflops=20.0, batch=7, model="llama-3.1-8b", calibration=fit)
+    )
     table = costs(setup, Policy(slots=9, rates=level), 300)
     rng = np.random.default_rng(1)
-    moved, matmul, attention = (
+    moved, matmul, attention, tokens = (
         rng.uniform(1e6, 1e11, 50),
         rng.uniform(1e6, 1e13, 50),
         rng.uniform(1e6, 1e11, 50),
+        rng.integers(1, 4, 50).astype(float),
     )
-    quick = [table.decode.seconds(*one) for one in zip(moved, matmul, attention, strict=True)]
-    own = pass_time(PassCost(moved, 0.0, matmul, attention), table.decode_roof).seconds
+    quick = [table.decode.seconds(*one) for one in zip(moved, matmul, attention, tokens, strict=True)]
+    own = pass_time(PassCost(moved, 0.0, matmul, attention, tokens=tokens), table.decode_roof).seconds
     np.testing.assert_allclose(quick, own, rtol=1e-12)
+
+
+@pytest.mark.parametrize("admission", ["continuous", "chunked"])
+@pytest.mark.parametrize("overlap", ["products", "single", "none"])
+def test_a_fitted_server_is_that_of_pass_by_pass(overlap, admission):
+    """A fit's rates depend on the tokens of a pass, and on how its times join."""
+    policy = Policy(admission=admission, slots=6, token_budget=16)
+    same(fitted(overlap), random_requests(3, 30, 30.0), policy)
+
+
+@pytest.mark.parametrize("overlap", ["products", "single", "none"])
+def test_fitted_static_groups_are_those_of_pass_by_pass(overlap):
+    s, requests = fitted(overlap, prefix_hit=9), random_requests(6, 40, 30.0)
+    policy = Policy(admission="static", slots=6)
+    found, slow = simulate(s, requests, policy), simulate_groups(s, requests, policy)
+    np.testing.assert_allclose(found.first, [job.stamps[0] for job in slow], rtol=1e-9)
+    np.testing.assert_allclose(found.end, [job.stamps[-1] for job in slow], rtol=1e-9)
+
+
+def test_a_fitted_server_that_drafts_feeds_what_it_drafts():
+    """Every draft is refused, so each check feeds four tokens and gives one, after three steps of the small model."""
+    s = fitted("single", draft_tokens=3, acceptance=0.0, draft_model="llama-3.2-1b")
+    setup = resolve(s)
+    found = simulate(s, given((0.0, 60, 12)), Policy(slots=4))
+    step = roofs(setup, "decode")["typical"]
+    past = 60.0 + np.arange(11)
+    check = run(setup, [Group(1.0, 4.0, past, 4.0)], step).seconds
+    drafted = run_beside(setup, setup.draft, [Group(1.0, 1.0, past, 1.0)], step).seconds
+    assert float((found.end - found.first)[0]) == pytest.approx(float(np.sum(check + 3 * drafted)), rel=1e-9)

@@ -11,7 +11,8 @@ from slmopt import Scenario, scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.batching import batch_curve, crossover, first_batch, largest_batch_within
 from slmopt.theory.latency import decode_step
-from slmopt.theory.roofline import Roof, ceiling_roof, estimate_roof
+from slmopt.theory.roof import Roof
+from slmopt.theory.roofline import ceiling_roof, estimate_roof
 from tests.strategies import few, scenarios
 
 

@@ -15,7 +15,8 @@ from slmopt.specs.device import RATES
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import Phases
 from slmopt.theory.latency import decode_group, decode_step, prefill
-from slmopt.theory.roofline import LEVELS, Roof, ceiling_roof, estimate_roof, pass_time, roofs, run
+from slmopt.theory.roof import Roof, pass_time
+from slmopt.theory.roofline import LEVELS, ceiling_roof, estimate_roof, roofs, run
 from tests.strategies import few, scenarios
 
 # Rounding only: a bound holds to twelve digits.

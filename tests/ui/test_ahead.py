@@ -113,6 +113,29 @@ def test_pinned_scenarios_stand_beside_what_is_foreseen():
     assert _figures(app).items() <= json.loads(body)[0].items()
 
 
+def test_what_others_measured_is_not_foreseen():
+    """The figure then shows more than follows from the scenario."""
+    app = open_page("measurements_page")
+    assert _question(app) is not None
+    (switch,) = [box for box in app.toggle if box.label.startswith("Others with this chip")]
+    switch.set_value(True).run()
+    assert not app.exception
+    assert _question(app) is None
+
+
+def test_a_fitted_scenario_is_foreseen_with_its_fit():
+    device = library().devices[SAMPLE_DEVICE].name
+    app = open_page(
+        "overview_page", device=device, fit='{"bandwidth_gbs": 20, "batched_gbs": 15, "fixed_ms": 2}'
+    )
+    question = _question(app)
+    app.number_input(key="batch").set_value(8).run()
+    (foreseen,) = ahead.foreseen("overview", question["scenario"], "batch", [8])
+    assert _figures(app).items() <= foreseen.items()
+    held = {name: value for name, value in question["scenario"].items() if name != "calibration"}
+    assert [foreseen] != ahead.foreseen("overview", held, "batch", [8])
+
+
 def test_a_wrong_entry_foresees_nothing():
     app = open_page("overview_page")
     app.number_input(key="bandwidth_gbs").set_value(-1.0).run()

@@ -9,6 +9,7 @@ import zlib
 import pytest
 
 from pages.ui import pins
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.library import library
 from slmopt.specs.scenario import Scenario
 from tests.pages.app import go, open_page, said
@@ -35,6 +36,47 @@ def test_what_is_written_is_read():
 def test_a_model_of_one_s_own_stays_in_the_session():
     own = library().models["llama-3.2-1b"]
     assert pins.read(pins.write([Scenario(model=own), PINNED[0]])) == ([PINNED[0]], "")
+
+
+FIT = Calibration(
+    overlap="single",
+    bandwidth_gbs=33.41,
+    batched_gbs=27.62,
+    matrix_tflops=0.1913,
+    attention_tflops=0.02113,
+    fixed_ms=2.317,
+    cache_step=256,
+    batch=(1, 32),
+    context=(0.5, 2048),
+    prompt=(16, 4096),
+    weights_gb=(0.09121, 2.513),
+    rows=95,
+    error=0.1161,
+)
+
+
+def test_a_link_brings_the_fits_of_pinned_scenarios_along():
+    fitted = [
+        Scenario(batch=batch, calibration=FIT.model_copy(update={"bandwidth_gbs": 30.17 + batch}))
+        for batch in (1, 2, 3)
+    ]
+    text = pins.write(fitted)
+    assert pins.read(text) == (fitted, "")
+    assert len(text) < 1000
+
+
+def test_going_back_to_a_pinned_scenario_brings_its_fit():
+    pinned = [Scenario(batch=4, calibration=FIT), Scenario(batch=2)]
+    app = open_page("overview_page", pins=pins.write(pinned))
+    app.button(key="go_A").click().run()
+    assert not app.exception
+    assert Calibration.parse(app.session_state["fit"]) == FIT
+    assert "Drop the fit" in [button.label for button in app.button]
+    assert "estimates fitted to your rows" in said(app)
+    app.button(key="go_B").click().run()
+    assert not app.exception
+    assert not app.session_state["fit"]
+    assert "estimates fitted to your rows" not in said(app)
 
 
 @pytest.mark.parametrize(

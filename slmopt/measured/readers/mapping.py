@@ -28,6 +28,7 @@ ttft_ms, tpot_ms    time to first token, and per token after it; ``_s`` for seco
 itl_ms, e2e_ms      gap between stream chunks; time of a whole request
 repeats, spread     repetitions; standard deviation of the speed over its mean
 requests, failures  requests that completed, and that failed
+label               which of several runs it is, such as before and after; also ``note``
 acceptance          share of drafted tokens accepted; with ``draft_tokens`` a pass
 =================== ==================================================================================
 

@@ -28,6 +28,7 @@ from slmopt.measured.readers import (
     optimum_benchmark,
     ort_genai,
     own_harness,
+    own_load,
     sglang,
     step_times,
     trtllm_bench,
@@ -62,6 +63,7 @@ MODULES: Final = (
     mlperf,
     executorch,
     own_harness,
+    own_load,
     step_times,
     mapping,
     json_table,  # last: it takes any record with a speed or a latency
