@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.ui import parts
 from pages.ui.chart import chart
-from pages.ui.judging import ROWS_KEY
+from pages.ui.judging import JUDGED_KEY
 from slmopt.advice.checklist import checklist
 from slmopt.advice.goals import goals
 from slmopt.advice.measures import At
@@ -240,5 +240,5 @@ def targets(scenario: Scenario) -> None:
 
 def observed(scenario: Scenario) -> Observed | None:
     """What uploaded files say of this scenario's model and device; None where none do."""
-    rows = st.session_state.get(ROWS_KEY)
-    return None if rows is None else observe(rows, resolve(scenario))
+    judged = st.session_state.get(JUDGED_KEY)
+    return None if judged is None else observe(judged.rows, resolve(scenario))

@@ -33,8 +33,8 @@ from slmopt.words import measurements as words
 POINTS_KEY: Final = "_slmopt_measured_points"
 """Where the roofline looks for measured points."""
 
-ROWS_KEY: Final = "_slmopt_judged_rows"
-"""Where advice looks for the visitor's own judged rows; None where no file is loaded."""
+JUDGED_KEY: Final = "_slmopt_judged"
+"""Where a report looks for the rows of the visitor's files as they were last judged."""
 
 SAMPLE_DEVICE: Final = "epyc-2core"
 SAMPLE_MODEL: Final = "granite-3.1-1b-a400m"
@@ -95,7 +95,7 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     """
     if not files:
         st.session_state[POINTS_KEY] = ()
-        st.session_state[ROWS_KEY] = None
+        st.session_state[JUDGED_KEY] = None
         return sample(scenario)
     key = tuple((label, file.digest) for label, file in files.items())
     read = _together(key, [file.read for file in files.values()])
@@ -103,8 +103,8 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     found = _judged(key, ask(lost, scenario), read, lost)
     for sentence in found.misfits:
         st.markdown(f"✕ {sentence}")
+    st.session_state[JUDGED_KEY] = found
     st.session_state[POINTS_KEY] = tables.points(found.rows, resolve(scenario).device.name)
-    st.session_state[ROWS_KEY] = found.rows
     return found
 
 
