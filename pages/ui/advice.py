@@ -40,7 +40,7 @@ DEVICE = "device"
 
 def waterfall(scenario: Scenario) -> None:
     """Gains stacked, for a measure and an order that the visitor chooses."""
-    left, right = st.columns(2)
+    left, right = st.columns([3, 2])
     with left:
         measure: Measure = st.segmented_control(
             "Measure",

@@ -34,7 +34,9 @@ def accepted(distribution: Floats, reached: Floats) -> go.Figure:
         if len(counts) <= 10
     ]
     if len(reached):
-        notes.append(end_label(float(counts[-1]), float(reached[-1]), "passed so far"))
+        notes.append(
+            note(float(counts[1]), float(reached[0]), "pass this place", at="left", up="bottom", dx=8)
+        )
     layout = base_layout(
         x_title="Drafted tokens accepted",
         y_title="Share of drafts",
@@ -43,7 +45,7 @@ def accepted(distribution: Floats, reached: Floats) -> go.Figure:
         x_axis={"dtick": 1 if len(counts) <= 10 else 4},
         y_axis={"tickformat": ".0%"},
         height=theme.HEIGHT_SIDE,
-        margin={"l": 48, "r": 100},
+        margin={"l": 48, "r": 16},
         notes=notes,
     )
     return theme.figure([bars, by_place], layout)

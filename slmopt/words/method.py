@@ -170,7 +170,7 @@ REFERENCES: Final = (
 
 LIMITS: Final = (
     "Decoder-only language models. Vision and audio towers are held in memory, and their passes are not computed.",
-    "One device at a time so far; two memories, several devices and links between them are not computed.",
+    "Several devices share the work evenly over a link of one bandwidth and latency; what else uses it is not known.",
     "Heat, power limits and other programs slow a device down over time; the arithmetic knows none of them.",
     "Sparsity of weights, early exit and skipped layers are not counted.",
     "A number that nobody published stays unknown: it is asked for or told as a range, never guessed.",
