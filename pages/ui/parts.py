@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import chart, sitemap
+from slmopt.reports.measurement_tables import safe
 from slmopt.words.scenario_line import escape
 
 # Numbers stay on one line with their units.
@@ -78,7 +79,7 @@ def data_table(table: pd.DataFrame, file_name: str) -> None:
     st.dataframe(table, hide_index=True, key=f"table {file_name}")
     st.download_button(
         "Download CSV",
-        data=lambda: table.to_csv(index=False),
+        data=lambda: safe(table).to_csv(index=False),
         file_name=file_name,
         mime="text/csv",
         key=f"download {file_name}",

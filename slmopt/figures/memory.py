@@ -9,7 +9,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import bar, base_layout, end_label, limit_line, line, note, points, told
+from slmopt.figures.marks import bar, base_layout, end_label, limit_line, line, note, points, safe, told
 from slmopt.figures.named import Named
 from slmopt.figures.theme import Spec
 from slmopt.theory.memory import Capacity
@@ -22,6 +22,7 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> go.Figure:
     """A row for each what-if: weights, the sequences of now, and the room left for more. Sizes in GB."""
     data: list[Spec] = []
     notes: list[Spec] = []
+    rows = [Named(safe(row.name), row.result) for row in rows]
     # Card and host differ: where the rows are not all of one memory, no one line is their limit.
     usable = rows[0].result.usable if len({row.result.usable for row in rows}) == 1 else None
     now_fit = rows[0].result.max_sequences

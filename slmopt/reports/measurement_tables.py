@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -133,7 +134,7 @@ def download(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def safe(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with an apostrophe before texts that a spreadsheet would take for a formula; numbers stay as they are."""
+    """The table with an apostrophe before texts that a spreadsheet would take for a formula, in cells and heads; numbers stay as they are."""
     changed = {}
     for name in table.columns:
         column = table[name]
@@ -149,14 +150,20 @@ def safe(table: pd.DataFrame) -> pd.DataFrame:
                 )
         elif pd.api.types.is_string_dtype(column.dtype) or column.dtype == object:
             changed[name] = column.map(_plain, na_action="ignore")
-    return table.assign(**changed)
+    return table.assign(**changed).rename(columns=_plain)
 
 
 def _plain(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """One line without a formula: writers leave a carriage return bare, after which a spreadsheet begins a row."""
+    if not isinstance(value, str):
+        return value
+    line = _BREAKS.sub(" ", value)
+    return f"'{line}" if line.lstrip(" ").startswith(_FORMULA) else line
 
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_BREAKS: Final = re.compile(r"[\r\n\v\f\x85\u2028\u2029]+")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What begins a formula; the wide forms do so in East Asian settings."""
 
 
 def points(rows: pd.DataFrame, device: str) -> tuple[MeasuredPoint, ...]:
