@@ -139,7 +139,8 @@ def cache_prefix(s: Scenario) -> Change:
         return Change(
             None, "the shared part is cached already" if s.prefix_hit else "the prompt is too short to share"
         )
-    shared = max(s.shared_prefix, hit)
+    # Decode may be looked at below the prompt's length: no more can be shared there than is cached.
+    shared = min(max(s.shared_prefix, hit), s.depth)
     return Change(
         s.change(prefix_hit=hit, shared_prefix=shared),
         f"{hit:,} of {s.prompt:,} prompt tokens cached",

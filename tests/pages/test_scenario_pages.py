@@ -1,6 +1,7 @@
 """Shown numbers equal the package's: as opened, after an edit, after a page switch, from an address."""
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from slmopt.advice.plan import plan
 from slmopt.specs.scenario import scenario
@@ -8,7 +9,7 @@ from slmopt.theory.evaluation import evaluate
 from slmopt.theory.memory import longest_context
 from slmopt.words import memory, numbers, overview
 from slmopt.words import plan as plan_words
-from tests.pages.app import answer, go, open_page, said
+from tests.pages.app import MAIN, answer, go, open_page, said
 
 SERVER_ADDRESS = {
     "model": "7B, 32 KV heads (article)",
@@ -158,3 +159,22 @@ def test_a_ready_case_sets_the_whole_scenario():
     assert not app.exception
     assert answer(app) == plain(overview.answer(evaluate(SERVER)))
     assert app.number_input(key="prompt").value is None
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "1e999", "NaN", "9" * 400, "x", "1e308"])
+def test_a_link_with_no_number_in_a_field_opens_with_the_preset(number):
+    app = AppTest.from_file(str(MAIN), default_timeout=60)
+    app.query_params["batch"] = number
+    app.query_params["prompt"] = "100"
+    app.run()
+    assert not app.exception
+    assert app.number_input(key="batch").value is None
+    assert app.number_input(key="prompt").value == 100
+
+
+@pytest.mark.parametrize("key", ["model", "device", "weights", "cache_k", "cache_v", "engine", "draft_model"])
+def test_a_link_with_an_unknown_choice_opens(key):
+    app = AppTest.from_file(str(MAIN), default_timeout=60)
+    app.query_params[key] = "no such thing"
+    app.run()
+    assert not app.exception
