@@ -6,6 +6,7 @@ field; it is a view of the field and has no state of its own, so that several pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -126,6 +127,25 @@ FIELDS = {
         Field("block_tokens", "Block (tokens)", True),
     )
 }
+
+
+def forget_infinite() -> bool:
+    """Take whole numbers that are not finite out of the address, over which Streamlit's own field raises.
+
+    Returns whether there were any: the run then has to begin anew, since fields take the address as it was at its start.
+    """
+    found = [name for name, field in FIELDS.items() if field.whole and _infinite(st.query_params.get(name))]
+    for name in found:
+        del st.query_params[name]
+    return bool(found)
+
+
+def _infinite(text: str | None) -> bool:
+    try:
+        return text is not None and math.isinf(float(text))
+    except ValueError:
+        # What is no number at all, the field itself drops.
+        return False
 
 
 def value_of(name: str) -> float | int | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import chart, handing, login, panel, parts, present, reading, sitemap, state
+from pages.ui import chart, fields, handing, login, panel, parts, present, reading, sitemap, state
 from slmopt.advice.plan import plan
 from slmopt.theory.evaluation import evaluate
 
@@ -41,6 +41,8 @@ def main() -> None:
     """Draw the frame, the page and the panel: the page first, so that its figures are painted before the fields."""
     st.set_page_config(page_title="slmopt", page_icon=str(HERE / "assets" / "icon.svg"), layout="wide")
     login.ask()
+    if fields.forget_infinite():
+        st.rerun()
     page = navigation()
     settle()
     st.logo(str(HERE / "assets" / "logo.svg"))

@@ -5,6 +5,7 @@ Every helper returns plain Plotly JSON, so that a figure is one call:
 Positions are data values, on log axes too: `base_layout` turns those of words into Plotly's log10.
 """
 
+import html
 import math
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -17,6 +18,11 @@ from slmopt.figures.theme import KINDS, KindName, Side, Spec
 Scale = Literal["linear", "log", "category"]
 Anchor = Literal["left", "center", "right"]
 Vertical = Literal["top", "middle", "bottom"]
+
+
+def safe(text: str) -> str:
+    """Text from a file for a figure: no tag, entity or template in it takes effect."""
+    return html.escape(text, quote=False).replace("%{", "%\u2060{")
 
 
 def line(

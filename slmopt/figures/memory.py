@@ -9,7 +9,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import bar, base_layout, end_label, limit_line, line, note, points, told
+from slmopt.figures.marks import bar, base_layout, end_label, limit_line, line, note, points, safe, told
 from slmopt.figures.named import Named
 from slmopt.figures.theme import Spec
 from slmopt.theory.memory import Capacity
@@ -22,6 +22,7 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> go.Figure:
     """A row for each what-if: weights, the sequences of now, and the room left for more. Sizes in GB."""
     data: list[Spec] = []
     notes: list[Spec] = []
+    rows = [Named(safe(row.name), row.result) for row in rows]
     # Card and host differ: where the rows are not all of one memory, no one line is their limit.
     usable = rows[0].result.usable if len({row.result.usable for row in rows}) == 1 else None
     now_fit = rows[0].result.max_sequences
@@ -113,19 +114,20 @@ def against_context(
     """Sequences that fit against context, both logarithmic; the first line is the present scenario."""
     data: list[Spec] = []
     notes: list[Spec] = []
-    tops = [float(np.max(one.result)) for one in lines]
-    for at, one in enumerate(lines):
-        seen = np.where(one.result >= 1, one.result, np.nan)
+    # Where nothing is kept for a sequence any number fits, and no place stands for that.
+    drawn = [Named(one.name, np.where(_some(one.result), one.result, np.nan)) for one in lines]
+    tops = [float(np.max(one.result, where=_some(one.result), initial=1.0)) for one in drawn]
+    for at, one in enumerate(drawn):
         data.append(
             line(
                 context,
-                seen,
+                one.result,
                 width=3 if at == 0 else 1.5,
                 **told(one.name, "%{x:,.3~r} tokens", "%{y:,.0f} fit"),
             )
         )
     notes += _end_labels(context, lines)
-    if now is not None and now[1] >= 1:
+    if now is not None and 1 <= now[1] < np.inf:
         hover = f"<b>now</b><br>{now[0]:,.0f} tokens<br>{now[1]:,.0f} fit"
         data.append(points([now[0]], [now[1]], now=True, hover=[hover]))
         notes.append(note(now[0], now[1], f"<b>now</b> {now[1]:,.0f}", at="right", up="top", dx=-8, dy=-4))
@@ -144,13 +146,18 @@ def against_context(
     return theme.figure(data, layout)
 
 
+def _some(fit: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Where a number of sequences fits, at least one."""
+    return (fit >= 1) & np.isfinite(fit)
+
+
 def _end_labels(
     context: npt.NDArray[np.float64], lines: Sequence[Named[npt.NDArray[np.float64]]]
 ) -> list[Spec]:
     """Names at the lines' ends, pushed apart where ends lie close (log scale)."""
     ends = []
     for at, one in enumerate(lines):
-        alive = np.flatnonzero(one.result >= 1)
+        alive = np.flatnonzero(_some(one.result))
         if alive.size:
             last = int(alive[-1])
             ends.append((float(one.result[last]), float(context[last]), one.name, at == 0))
@@ -169,12 +176,13 @@ def holdings(rows: Sequence[Named[float]]) -> go.Figure:
     places = list(range(len(rows)))
     most = max([*(count for count in counts if np.isfinite(count)), 1.0])
     first = counts[0]
+    # Any number has no length: its bar stays away and its words begin at the axis.
+    lengths = [count if np.isfinite(count) else 0.0 for count in counts]
     notes = []
     for at, count in enumerate(counts):
-        gain = f", {n.figures(count / first)}×" if at and first and 0 < count != first else ""
-        notes.append(
-            note(count if np.isfinite(count) else 0.0, at, f"<b>{n.count(count)}</b>{gain}", at="left", dx=8)
-        )
+        compares = at and first and 0 < count != first and np.isfinite(first + count)
+        gain = f", {n.figures(count / first)}×" if compares else ""
+        notes.append(note(lengths[at], at, f"<b>{n.count(count)}</b>{gain}", at="left", dx=8))
     layout = base_layout(
         x_title="Requests held",
         x_limits=(0, most * 1.3),
@@ -190,4 +198,4 @@ def holdings(rows: Sequence[Named[float]]) -> go.Figure:
         notes=notes,
         phone={"xaxis.range": [0, most * 1.6]},
     )
-    return theme.figure([bar(counts, places, "memory")], layout)
+    return theme.figure([bar(lengths, places, "memory")], layout)

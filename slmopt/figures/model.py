@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import placing, theme
-from slmopt.figures.marks import base_layout, limit_line, line, note, points
+from slmopt.figures.marks import base_layout, limit_line, line, note, points, safe
 from slmopt.figures.model_parts import in_one_piece
 from slmopt.figures.theme import Spec
 from slmopt.theory.cache_growth import CacheGrowth, Grown
@@ -45,11 +44,6 @@ _SEGMENTS: Final = (("mixer", 1.0), ("mlp", 0.55), ("used_experts", 0.55), ("oth
 _KEY_GAP: Final = 18.0
 _KEY_LINE: Final = 22
 _LEFT: Final = 60
-
-
-def safe(text: str) -> str:
-    """Text from a file for a figure: no tag, entity or template in it takes effect."""
-    return html.escape(text, quote=False).replace("%{", "%\u2060{")
 
 
 def hue(kind: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import bar, base_layout, note
+from slmopt.figures.marks import bar, base_layout, note, safe
 from slmopt.figures.theme import Side, Spec
 from slmopt.theory.operators import Operator
 from slmopt.words import numbers as n
@@ -24,7 +24,7 @@ def shares(found: Sequence[Operator]) -> go.Figure:
     ordered = sorted(found, key=lambda one: -one.share)
     shown = [one for one in ordered if one.share >= _SMALLEST][:MOST_ROWS] or ordered[:1]
     rest = sum(one.share for one in ordered) - sum(one.share for one in shown)
-    names = [operator_name(one, several=several) for one in shown]
+    names = [safe(operator_name(one, several=several)) for one in shown]
     data: list[Spec] = []
     notes: list[Spec] = []
     for at, (one, name) in enumerate(zip(shown, names, strict=True)):

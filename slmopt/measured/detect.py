@@ -9,6 +9,7 @@ from slmopt.measured.readers.dispatch import read_document
 from slmopt.measured.table import ReadResult, Skip, concat, empty_rows, result, skipped_frame
 from slmopt.measured.text import (
     MAX_NESTING,
+    Budget,
     UnreadableFile,
     decode,
     gunzip,
@@ -36,36 +37,40 @@ def read_benchmark(name: str, content: bytes) -> ReadResult:
     UnreadableFile
         Nothing in it can be read; the message is one sentence that says what is wrong and what would be right.
     """
-    return _read(name, content, 0)
+    return _read(name, content, 0, Budget(len(content)))
 
 
 def read_many(files: Iterable[tuple[str, bytes]]) -> ReadResult:
     """Several files as one result; a file that cannot be read is listed among the rows left out, with its reason."""
-    parts = [_or_skipped(name, content, 0) for name, content in _with_settings(files)]
+    parts = [
+        _or_skipped(name, content, 0, Budget(len(content) if isinstance(content, bytes) else 0))
+        for name, content in _with_settings(files)
+    ]
     return concat(parts) if parts else ReadResult("", empty_rows(), skipped_frame("", ()))
 
 
-def _or_skipped(name: str, content: bytes | UnreadableFile, nesting: int) -> ReadResult:
+def _or_skipped(name: str, content: bytes | UnreadableFile, nesting: int, budget: Budget) -> ReadResult:
     if isinstance(content, UnreadableFile):
         return result("", name, empty_rows(), [Skip("whole file", str(content))])
     try:
-        return _read(name, content, nesting)
+        return _read(name, content, nesting, budget)
     except UnreadableFile as error:
         return result("", name, empty_rows(), [Skip("whole file", str(error))])
 
 
-def _read(name: str, content: bytes, nesting: int) -> ReadResult:
+def _read(name: str, content: bytes, nesting: int, budget: Budget) -> ReadResult:
     if is_parquet(content):
-        return _read(name, spreadsheet.parquet_text(name, content), nesting)
+        return _read(name, spreadsheet.parquet_text(name, content, budget), nesting, budget)
     if is_gzip(content) or is_zip(content):
         if nesting >= MAX_NESTING:
             raise UnreadableFile(f"{name} is an archive inside archives; upload what it holds.")
         if is_gzip(content):
-            return _read(name, gunzip(name, content), nesting + 1)
+            return _read(name, gunzip(name, content, budget), nesting + 1, budget)
         if spreadsheet.is_workbook(content):
-            return _read_workbook(name, content)
+            return _read_workbook(name, content, budget)
         parts = [
-            _or_skipped(label, part, nesting + 1) for label, part in _with_settings(unzip(name, content))
+            _or_skipped(label, part, nesting + 1, budget)
+            for label, part in _with_settings(unzip(name, content, budget))
         ]
         if len(parts) == 1 and not len(parts[0].rows):
             raise UnreadableFile(str(parts[0].skipped["why"].iloc[0]))
@@ -77,11 +82,11 @@ def _read(name: str, content: bytes, nesting: int) -> ReadResult:
     )
 
 
-def _read_workbook(name: str, content: bytes) -> ReadResult:
+def _read_workbook(name: str, content: bytes, budget: Budget) -> ReadResult:
     """The sheets of a workbook; one that holds no measurements is listed."""
     parts = [
-        _or_skipped(f"{name}, sheet {title}", text, MAX_NESTING)
-        for title, text in spreadsheet.workbook_sheets(name, content)
+        _or_skipped(f"{name}, sheet {title}", text, MAX_NESTING, budget)
+        for title, text in spreadsheet.workbook_sheets(name, content, budget)
     ]
     if not parts:
         raise UnreadableFile(

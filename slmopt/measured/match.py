@@ -20,6 +20,9 @@ from slmopt.specs.model import Model
 EXACT: Final = 2e-4
 """Relative room for a count given in full: a file stores its rope factors beside the weights, some 32 numbers."""
 
+NEAR: Final = 0.02
+"""Relative room for the count of a model known by its name: files split or merge tensors, and vocabularies are padded."""
+
 FEWEST_FIGURES: Final = 3
 """A count of fewer figures ("7B") is a label: it tells no models apart."""
 
@@ -35,12 +38,18 @@ _NOTHING: Final = frozenset({
 _EXPERTS: Final = re.compile(
     r"(?:^|[^a-z0-9])(?:\d+x\d+(?:\.\d+)?b|a\d+(?:\.\d+)?[bm]|moe)(?:$|[^a-z0-9])|moe\b", re.IGNORECASE
 )
+# Families of experts whose names do not say so.
+_EXPERT_FAMILIES: Final = re.compile(
+    r"(?:^|[^a-z0-9])(?:\d+e|dots[._-]?(?:llm)?1|llama[._-]?4|gpt[._-]?oss|kimi[._-]?k\d|minimax[._-]?m\d|mixtral|dbrx|grok"
+    r"|deepseek[._-]?v[234])(?:$|[^a-z0-9])",
+    re.IGNORECASE,
+)
 _FORMAT_WORD: Final = re.compile(r"(?:i?q|tq)\d(?:_[a-z0-9]+)*$")
 
 
 def looks_like_experts(*names: str) -> bool:
-    """Whether a name says that its model is a mixture of experts ("8x7B", "A3B", "qwen3moe")."""
-    return any(_EXPERTS.search(name) is not None for name in names)
+    """Whether a name says that its model is a mixture of experts ("8x7B", "A3B", "qwen3moe", "dots1")."""
+    return any(rule.search(name) is not None for name in names for rule in (_EXPERTS, _EXPERT_FAMILIES))
 
 
 def match_model(presets: Mapping[str, Model], names: Iterable[str], params: float = math.nan) -> Model | None:
@@ -62,7 +71,12 @@ def agrees(model: Model, params: float) -> bool:
     if not figures:
         return False
     room = max(EXACT, 0.6 * 10.0 ** (math.floor(math.log10(params)) + 1 - figures) / params)
-    return any(abs(params - count) <= room * count for count in counts(model))
+    return any(abs(params - count) <= room * count for count in stated_counts(model))
+
+
+def near(model: Model, params: float) -> bool:
+    """Whether a count is this model's but for a few tensors that a file keeps in another way."""
+    return any(abs(params / count - 1) < NEAR for count in stated_counts(model))
 
 
 def counts(model: Model) -> tuple[float, ...]:
@@ -72,6 +86,12 @@ def counts(model: Model) -> tuple[float, ...]:
         return (total,)
     without_tower = total - model.tower_params
     return total, without_tower, without_tower - model.mtp_params
+
+
+def stated_counts(model: Model) -> tuple[float, ...]:
+    """``counts``, and the published one, which may hold prediction layers with embeddings of their own."""
+    published = model.published_params
+    return counts(model) if published is None else (*counts(model), float(published))
 
 
 def _figures(params: float) -> int:
@@ -88,10 +108,10 @@ def _by_count(presets: Mapping[str, Model], texts: list[str], params: float) -> 
     if len({_shape(model) for model in found}) == 1:
         # The same layers with a few more words in the vocabulary: the name's own, or the nearest count.
         return max(found, key=lambda model: (_overlap(model, texts), -abs(model.total_params - params)))
-    named = _by_name({model.id: model for model in found}, texts)
-    if named is not None or not found:
-        return named
-    return None
+    if found:
+        return _by_name({model.id: model for model in found}, texts)
+    named = _by_name(presets, texts)
+    return named if named is not None and not named.by_count and near(named, params) else None
 
 
 _LLAMA: Final = frozenset({"llama", "mistral", "mixtral", "minicpm", "smollm3", "granite"})

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from slmopt.measured.match import (
+    EXACT,
     agrees,
     counts,
     looks_like_experts,
@@ -15,6 +16,7 @@ from slmopt.measured.match import (
     match_device,
     match_model,
     match_weights,
+    near,
 )
 from slmopt.specs.device import Device
 from slmopt.specs.formats import CacheFormat, WeightFormat
@@ -185,9 +187,7 @@ def _model(row: Row, facts: Facts, presets: Library) -> Model | None:
     own = match_model(presets.models, row.names, row.params)
     if own is not None:
         return own
-    if said is not None and (
-        math.isnan(row.params) or any(abs(row.params / c - 1) < 0.02 for c in counts(said))
-    ):
+    if said is not None and (math.isnan(row.params) or near(said, row.params)):
         return said
     if math.isfinite(row.params) and row.params > 0 and not looks_like_experts(*row.names):
         return Model(
@@ -305,4 +305,9 @@ def _format_bytes(weights: WeightFormat, model: Model, params: float) -> float:
     )
     left_out = {"tower"} if has_mtp else {"tower", "mtp"}
     pairs = zip(model.tensors, bits, strict=True)
-    return sum(tensor.params * b for tensor, b in pairs if tensor.role not in left_out) / 8
+    made = sum(tensor.params * b for tensor, b in pairs if tensor.role not in left_out) / 8
+    published = model.published_params
+    if has_mtp and published is not None and abs(params / published - 1) < EXACT:
+        # The published file holds more than the layers described, such as a prediction layer's own head.
+        made *= max(published / (without + model.mtp_params), 1.0)
+    return made

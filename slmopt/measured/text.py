@@ -25,6 +25,9 @@ MAX_RATIO: Final = 300
 RATIO_FREE_BYTES: Final = 16 << 20
 """Below this unpacked size the ratio does not matter [B]."""
 
+TOTAL_FREE_BYTES: Final = 64 << 20
+"""Below this, what an upload unpacks to in all, archives inside it included, may be any multiple of its size [B]."""
+
 MAX_MEMBERS: Final = 2000
 MAX_NESTING: Final = 2
 _STEP: Final = 4 << 20
@@ -65,6 +68,22 @@ class UnreadableFile(ValueError):  # noqa: N818 - says what the file is, as user
     """A file that no reader can make sense of. Its message is one sentence: what is wrong, and what would be right."""
 
 
+class Budget:
+    """What one upload may still unpack to, over all the archives inside it [B]; ``packed`` is its own size."""
+
+    def __init__(self, packed: int) -> None:
+        self.left = min(MAX_BYTES, max(TOTAL_FREE_BYTES, MAX_RATIO * packed))
+
+    def take(self, name: str, size: int) -> None:
+        """Count bytes that came out; raises :class:`UnreadableFile` where they are more than is left."""
+        if size > self.left:
+            raise UnreadableFile(
+                f"{name} unpacks to more than the {self.left / 2**20:,.0f} MiB that are left for its upload; "
+                "upload it unpacked, or in parts."
+            )
+        self.left -= size
+
+
 @dataclass(frozen=True)
 class Document:
     """A text file: ``data`` is valid UTF-8 without byte-order marks; line ends are as they were, except CR alone."""
@@ -102,8 +121,9 @@ def is_gzip(content: bytes) -> bool:
     return content.startswith(_GZIP)
 
 
-def gunzip(name: str, content: bytes) -> bytes:
-    """What a gzip file holds (all its members), at most ``MAX_BYTES``; of a file cut off, what comes before the cut."""
+def gunzip(name: str, content: bytes, budget: Budget | None = None) -> bytes:
+    """What a gzip file holds (all its members), within the budget; of a file cut off, what comes before the cut."""
+    budget = Budget(len(content)) if budget is None else budget
     parts: list[bytes] = []
     size = 0
     rest = content
@@ -118,6 +138,7 @@ def gunzip(name: str, content: bytes) -> bytes:
                 ) from error
             size += len(part)
             _check_ratio(name, size, len(content))
+            budget.take(name, len(part))
             parts.append(part)
             rest = unpacker.unconsumed_tail
             if not part and not rest:
@@ -126,7 +147,9 @@ def gunzip(name: str, content: bytes) -> bytes:
     return b"".join(parts)
 
 
-def unzip(name: str, content: bytes) -> Iterator[tuple[str, bytes | UnreadableFile]]:
+def unzip(
+    name: str, content: bytes, budget: Budget | None = None
+) -> Iterator[tuple[str, bytes | UnreadableFile]]:
     """Each file of a ZIP archive with its name, in the archive's order; one that cannot be had comes as its reason.
 
     Names are labels only, never paths: nothing is extracted. Folders, hidden files and macOS's resource forks are passed over.
@@ -144,43 +167,43 @@ def unzip(name: str, content: bytes) -> Iterator[tuple[str, bytes | UnreadableFi
         )
     if not members:
         raise UnreadableFile(f"{name} is a zip archive without a file in it.")
-    left = MAX_BYTES
+    budget = Budget(len(content)) if budget is None else budget
     with archive:
         for member in members:
             label = f"{name}/{_UNPRINTABLE.sub('?', member.filename)}"
             try:
-                part = _member(archive, member, label, left)
+                part = _member(archive, member, label, budget)
             except UnreadableFile as error:
                 yield label, error
             else:
-                left -= len(part)
                 yield label, part
 
 
 def _passed_over(member: zipfile.ZipInfo) -> bool:
-    parts = member.filename.split("/")
+    parts = re.split(r"[\\/]", member.filename)
     hidden = any(part.startswith((".", "__MACOSX")) and part not in {".", ".."} for part in parts)
     return member.is_dir() or hidden
 
 
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, label: str, left: int) -> bytes:
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, label: str, budget: Budget) -> bytes:
     """One file of an archive; the sizes that the archive states are not trusted, only what comes out is counted."""
-    _check_ratio(label, member.file_size, max(member.compress_size, 1), left)
+    _check_ratio(label, member.file_size, max(member.compress_size, 1))
     try:
         with archive.open(member) as stream:
-            part = stream.read(min(left, MAX_BYTES) + 1)
+            part = stream.read(budget.left + 1)
     except RuntimeError as error:  # encrypted
         raise UnreadableFile(f"{label} is locked with a password; upload it unlocked.") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
         raise UnreadableFile(f"{label} is damaged inside its archive ({error}).") from error
-    _check_ratio(label, len(part), max(member.compress_size, 1), left)
+    _check_ratio(label, len(part), max(member.compress_size, 1))
+    budget.take(label, len(part))
     return part
 
 
-def _check_ratio(name: str, size: int, packed: int, left: int = MAX_BYTES) -> None:
-    if size > left:
+def _check_ratio(name: str, size: int, packed: int) -> None:
+    if size > MAX_BYTES:
         raise UnreadableFile(
-            f"{name} unpacks to more than {left / 2**20:,.0f} MiB; split it or leave columns out."
+            f"{name} unpacks to more than {MAX_BYTES / 2**20:,.0f} MiB; split it or leave columns out."
         )
     if size > RATIO_FREE_BYTES and size > MAX_RATIO * packed:
         raise UnreadableFile(

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import pandas as pd
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What begins a formula; the wide forms do so in East Asian settings."""
+
+_BREAKS: Final = re.compile(r"[\r\n\v\f\x85\u2028\u2029]+")
 
 
 def guarded(text: str) -> str:
-    """The text with an apostrophe before it where a spreadsheet would take it for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    """The text on one line, with an apostrophe before it where a spreadsheet would take it for a formula.
+
+    Writers leave a carriage return bare, after which a spreadsheet begins a row.
+    """
+    line = _BREAKS.sub(" ", text)
+    return f"'{line}" if line.lstrip(" ").startswith(_FORMULA) else line
 
 
 def safe(table: pd.DataFrame) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Self, get_args
@@ -61,9 +62,10 @@ def sentence(
     if first["type"] == "missing":
         return f"{field} is missing."
     if first["type"] == "extra_forbidden":
-        known = _known(spec, names[:-1])
-        near = get_close_matches(names[-1], known, n=1, cutoff=0.6)
-        return f"{field} is not a known field.{f' Did you mean {near[0]}?' if near else ''}"
+        own = str(first["loc"][-1])
+        above = names[:-1] if path[-1:] == [own] else names
+        near = get_close_matches(own, _known(spec, above), n=1, cutoff=0.6)
+        return f"{_written([*path[: len(path) - (path[-1:] == [own])], own])} is not a known field.{f' Did you mean {near[0]}?' if near else ''}"
     right = _right(first, _field(spec, names))
     if not field:
         return f"{right}."
@@ -72,12 +74,13 @@ def sentence(
         return f"{field}: {right}."
     unit = (units or {}).get(names[-1], "")
     unit = "" if unit == names[-1] else unit
-    plain = isinstance(value, int | float) and math.isfinite(value)
+    plain = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     behind, at_end = (f" {unit}", "") if plain and unit else ("", f", in {unit}" if unit else "")
     return f"{field} = {_shown(value)}{behind}: {right}{at_end}."
 
 
 Part = int | str
+_PLAIN = re.compile(r"[A-Za-z0-9_.\- ]{1,60}")
 
 
 def _most_telling(error: ValidationError) -> Any:
@@ -93,7 +96,9 @@ def _path(parts: Iterable[Part]) -> list[Part]:
 
 
 def _written(path: Iterable[Part]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    """The place as it would be written; a name from a stranger's file that is no plain word is quoted and short."""
+    words = (f"[{p}]" if isinstance(p, int) else f".{p if _PLAIN.fullmatch(p) else _shown(p)}" for p in path)
+    return "".join(words).lstrip(".")
 
 
 def _shown(value: Any) -> str:

@@ -104,8 +104,10 @@ def context_title(e: Evaluation, now: float, doubled: float) -> str:
     """Finding of sequences against context."""
     if e.capacity.usable is None:
         return "Memory is not known, so neither is what fits"
-    if not now or math.isinf(now):
-        return "No sequence of this length fits" if not now else "Any number fits at any context"
+    if not now:
+        return "No sequence of this length fits"
+    if math.isinf(now):
+        return f"Any number fits{' at any context' if math.isinf(doubled) else ': all of this context is shared'}"
     ratio = now / doubled if doubled else math.inf
     if math.isinf(ratio):
         return f"At {2 * e.setup.scenario.depth:,} tokens nothing fits any more"

@@ -271,7 +271,7 @@ def format_words(found: FileModel | None) -> str:
 
 def unknown(key: str, name: object, instead: str) -> str:
     """What a page says whose address names a record that this session does not have."""
-    what = {"model": "model", "device": "device", "weights": "weight format"}[key]
+    what = {"model": "model", "device": "device", "weights": "weight format", "cache_k": "cache format"}[key]
     return (
         f"This link names a {what} that is not known here, “{marked(name, 60)}”: what its owner uploaded stayed with them, "
         f"so {marked(instead)} stands in."

@@ -89,9 +89,15 @@ def escape(text: str) -> str:
     """Text from outside made safe for Markdown: no emphasis, link, code, colour, icon or HTML in it takes effect.
 
     Streamlit makes links of addresses and pictures of icon names after all escapes are read, so these are parted by a
-    character without width.
+    character without width. Characters that turn the direction of what follows, or cannot be seen, are left out.
     """
-    return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~:$" else c for c in _LIVE.sub("\u2060", text))
+    seen = _UNSEEN.sub("", text)
+    return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~:$" else c for c in _LIVE.sub("\u2060", seen))
+
+
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
 
 
 _LIVE: Final = re.compile(r"(?i)(?<=:)(?=//|material/|[a-z])|(?<=www)(?=\.)|(?<=@)")

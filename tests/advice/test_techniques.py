@@ -174,3 +174,10 @@ def test_the_articles_card_holds_57_paged_requests_where_reserving_holds_31():
     assert rows["Paged, 2,208 each"] == 57
     assert rows["Reserved, 4,000 each"] == 31
     assert {"llama.cpp, paged", "vllm, paged", "sglang, paged"} <= set(rows)
+
+
+def test_a_prefix_is_shared_up_to_the_context_that_decode_is_looked_at():
+    short = scenario({"prompt": 1000, "context": 2})
+    change = next(t for t in TECHNIQUES if t.id == "cache_prefix").apply(short)
+    assert change.after is not None
+    assert (change.after.prefix_hit, change.after.shared_prefix) == (800, 2)

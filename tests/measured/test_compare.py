@@ -16,7 +16,7 @@ from slmopt.measured.detect import read_benchmark
 from slmopt.measured.placed import Facts
 from slmopt.measured.table import concat, rows_from_records
 from slmopt.specs.device import Device
-from slmopt.specs.library import preset_root
+from slmopt.specs.library import library, preset_root
 from slmopt.specs.model import Model
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import inline
@@ -381,3 +381,13 @@ def test_words_for_every_code():
     assert said["reasons"].str.endswith(".").iloc[1]
     assert "±30" in said["note"].iloc[3]
     assert reason_list(rows["reasons"].iloc[0])
+
+
+def test_a_published_count_reads_no_more_than_the_model_s_own_layers():
+    """GLM-4.5-Air's file holds its prediction layer with a head and an embedding: the step reads none of them."""
+    air = library().models["glm-4.5-air"]
+    record = decode(1.0, model=air.name, weight_format="MXL", params=float(air.published_params or 0))
+    whole = {**record, "weight_bytes": (air.published_params or 0) * 1.0}
+    bare = {**record, "params": float(air.total_params), "weight_bytes": air.total_params * 1.0}
+    ceilings = judged(whole, bare, said=Facts(device=device(peak_tflops=None)))["ceiling"]
+    assert ceilings[0] == pytest.approx(ceilings[1], rel=1e-3)

@@ -23,6 +23,11 @@ from slmopt.specs.library import library
         ("gemma3 4B Q4_K - Medium", 3880099328, "gemma-3-4b"),
         ("qwen2 1B Q8_0", 1235814400, None),
         ("llama ?B Q8_0", 1e9 + 7, None),
+        # A file with its prediction layer's own embedding and head, as published; one with split tensors.
+        ("GLM-4.5-Air-UD-Q4_K_XL", 110.469e9, "glm-4.5-air"),
+        ("DeepSeek-R1", 672.05e9, "deepseek-r1"),
+        ("DeepSeek-R1", 700.5e9, None),
+        ("no-such-name", 672.05e9, None),
     ],
 )
 def test_models_by_count(names: str, params: float, ident: str | None):
@@ -111,7 +116,18 @@ def test_what_is_no_format():
 
 @pytest.mark.parametrize(
     ("name", "yes"),
-    [("8x7B", True), ("qwen3moe 30B.A3B", True), ("granite-1b-a400m", True), ("llama 8B", False)],
+    [
+        ("8x7B", True),
+        ("qwen3moe 30B.A3B", True),
+        ("granite-1b-a400m", True),
+        ("dots.llm1.inst-UD-Q4_K_XL", True),
+        ("dots1 142B Q4_K", True),
+        ("Llama-4-Scout-17B-16E-Instruct", True),
+        ("Kimi-K2-Instruct", True),
+        ("llama 8B", False),
+        ("llama-3.1-405b", False),
+        ("minicpm-4", False),
+    ],
 )
 def test_names_of_mixtures(name: str, yes: bool):
     assert looks_like_experts(name) is yes

@@ -1,6 +1,7 @@
 """Shown numbers equal the package's: as opened, after an edit, after a page switch, from an address."""
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pages.ui import sitemap
 from slmopt.advice.plan import plan
@@ -9,7 +10,7 @@ from slmopt.theory.evaluation import evaluate
 from slmopt.theory.memory import longest_context
 from slmopt.words import memory, numbers, overview
 from slmopt.words import plan as plan_words
-from tests.pages.app import answer, go, open_page, said
+from tests.pages.app import MAIN, answer, go, open_page, said
 
 SERVER_ADDRESS = {
     "model": "7B, 32 KV heads (article)",
@@ -180,3 +181,22 @@ def test_a_fit_in_the_address_that_is_none_says_so():
     app = open_page("overview_page", fit='{"bandwidth_gbs": -1}')
     assert "bandwidth_gbs" in said(app)
     assert "it should be greater than 0" in said(app)
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "1e999", "NaN", "9" * 400, "x", "1e308"])
+def test_a_link_with_no_number_in_a_field_opens_with_the_preset(number):
+    app = AppTest.from_file(str(MAIN), default_timeout=60)
+    app.query_params["batch"] = number
+    app.query_params["prompt"] = "100"
+    app.run()
+    assert not app.exception
+    assert app.number_input(key="batch").value is None
+    assert app.number_input(key="prompt").value == 100
+
+
+@pytest.mark.parametrize("key", ["model", "device", "weights", "cache_k", "cache_v", "engine", "draft_model"])
+def test_a_link_with_an_unknown_choice_opens(key):
+    app = AppTest.from_file(str(MAIN), default_timeout=60)
+    app.query_params[key] = "no such thing"
+    app.run()
+    assert not app.exception

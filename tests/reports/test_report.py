@@ -92,7 +92,8 @@ def test_dates_are_in_utc():
     "text", ["=1+1", "+cmd", "-cmd", "@SUM(A1)", "\t=1", "\r=1", "＝1", "-5+cmd|' /C calc'!A0"]
 )
 def test_formulas_are_guarded(text):
-    assert guarded(text) == f"'{text}"
+    # A return would begin a row: it becomes a space.
+    assert guarded(text) == f"'{text}".replace("\r", " ")
 
 
 @pytest.mark.parametrize("text", ["plain", "5-6", "1.5", ""])
@@ -109,9 +110,9 @@ def test_a_guarded_table_keeps_its_numbers():
     assert found["kind"].tolist() == ["'@a", "b"]
 
 
-@given(st.text())
+@given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs"])))
 def test_an_escaped_text_comes_back_whole(text):
-    assert plain(escape(text)) == text.replace("\u2060", "")
+    assert plain(escape(text)) == text
 
 
 def test_marks_are_read():
