@@ -19,7 +19,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types format bench screenshots chromium clean
+.PHONY: help docs run test lint types format bench screenshots chromium clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench: $(DEV_STAMP) chromium ## time the million-point pass and the simulation, 
 
 screenshots: $(DEV_STAMP) chromium ## picture every page, wide and narrow, light and dark, into screenshots/
 	@$(PY) -m benchmarks.screenshots $(ARGS)
+
+docs: $(RUN_STAMP) ## write docs/method.md and docs/formats.md from the package's own words
+	@$(PY) -m slmopt.reports.documents
 
 chromium: $(DEV_STAMP)
 	@$(PY) tests/browser/chromium.py --install

@@ -1,14 +1,16 @@
-"""Plan: which technique first, and which do nothing here?"""
+"""Plan: what holds this back, which technique first, and which do nothing here?"""
 
 import streamlit as st
 
-from pages.ui import beside, parts, state
+from pages.ui import advice, beside, parts, state
 from pages.ui.chart import chart
-from slmopt.advice.plan import plan
+from slmopt.advice.diagnosis import diagnose
+from slmopt.advice.plan import in_view, plan
 from slmopt.reports import plan_tables
 from slmopt.reports.pictures import plan as pictures
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import arithmetic
+from slmopt.words import diagnosis as diagnosis_words
 from slmopt.words import plan as words
 from slmopt.words.scenario_line import scenario_line
 from slmopt.words.sources import source_lines
@@ -16,22 +18,40 @@ from slmopt.words.sources import source_lines
 scenario = state.current()
 evaluation = evaluate(scenario)
 trials = plan(scenario)
+observed = advice.observed(scenario)
+found = diagnose(scenario, observed)
+shown = in_view(trials)
+folded = [trial for trial in trials if trial not in shown]
 
 parts.scenario_line(scenario_line(scenario))
 parts.answer(words.answer(trials))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(trials)])
 beside.table()
 
-(matrix,) = pictures.pictures(trials)
-chart(matrix)
+chart(pictures.matrix(trials))
 
-st.markdown("#### The order of operations, for this scenario")
+st.markdown("#### What holds it back")
+st.markdown("\n".join(f"- {line}" for line in diagnosis_words.sentences(evaluation, found)))
+with st.expander("How much better without each part", key="slm_without"):
+    st.markdown(diagnosis_words.table_markdown(found))
+advice.targets(scenario)
+
+advice.waterfall(scenario)
+
+st.markdown("#### The articles' order of operations, for this scenario")
 st.markdown(
     "\n".join(f"{number}. {line}" for number, line in enumerate(words.steps(evaluation, trials), start=1))
 )
 st.markdown("#### Which bottleneck each technique attacks")
 with st.container(key="slm_bottlenecks"):
-    st.markdown(plan_tables.bottlenecks_markdown(trials))
+    st.markdown(plan_tables.bottlenecks_markdown(shown, found))
+with st.expander(f"{len(folded)} more: other strengths, other devices, and what changes nothing here"):
+    st.markdown(plan_tables.bottlenecks_markdown(folded, found))
+
+advice.solve_for(scenario)
+scores = advice.formats(scenario)
+advice.find(scenario, scores)
+advice.checks(scenario, observed, scores)
 
 parts.arithmetic(arithmetic.plan(evaluation, trials))
 parts.data_section()

@@ -2,17 +2,22 @@
 
 import streamlit as st
 
-from pages.ui import beside, parts, state
+from pages.ui import acceptance_entry, beside, parts, state
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
 from slmopt.advice.drafting import drafting
+from slmopt.advice.drafts import checking, ways
+from slmopt.reports.pictures import drafts as draft_pictures
 from slmopt.reports.pictures import speculation as pictures
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.speculation import place_acceptance
 from slmopt.words import arithmetic
+from slmopt.words import drafts as draft_words
 from slmopt.words import speculation as words
 from slmopt.words.scenario_line import scenario_line
 from slmopt.words.sources import source_lines
 
+entered = state.current().verify_cost
 drafted = drafting(state.current())
 evaluation = evaluate(drafted.scenario)
 found = evaluation.typical.speculation
@@ -32,6 +37,23 @@ with left:
     chart(length)
 with right:
     chart(batch)
+
+st.markdown("#### Ways to draft, each at its best length")
+st.markdown(draft_words.ways_markdown(ways(drafted.scenario, entered)))
+mixture = any(group.moe is not None for group in evaluation.setup.model.groups)
+checks = checking(drafted.scenario, entered)
+st.markdown(draft_words.checking_line(checks, mixture, entered))
+tokenizer = draft_words.tokenizer_line(evaluation.setup)
+if tokenizer:
+    st.markdown(tokenizer)
+place = float(place_acceptance(found.acceptance, drafted.scenario.draft_width))
+accepted, cost = draft_pictures.pictures(found, checks, place)
+left, right = side_by_side()
+with left:
+    chart(accepted)
+with right:
+    chart(cost)
+acceptance_entry.printed(evaluation.setup, found.draft_tokens)
 
 parts.arithmetic(arithmetic.speculation(evaluation, found))
 parts.data_section()

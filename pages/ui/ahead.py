@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -105,4 +106,10 @@ def _refused(why: str) -> Response:
     return JSONResponse({"error": why}, status_code=400)
 
 
-ROUTE = Route("/ahead", ahead, methods=["POST"])
+def _route() -> Route:
+    # Streamlit puts its own routes below its base path, and those of others where they say.
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return Route(f"/{base}/ahead" if base else "/ahead", ahead, methods=["POST"])
+
+
+ROUTE = _route()

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from pages.ui import cases, pins, state
+from pages.ui import pins, restore, state
 from slmopt.figures.named import PRESENT, Named
 from slmopt.reports import comparison
 from slmopt.theory.evaluation import evaluate
@@ -24,7 +24,7 @@ def _unpin(letter: str) -> None:
 def _go(letter: str) -> None:
     for one in pins.pinned():
         if one.name == letter:
-            cases.show(one.result)
+            restore.take(one.result)
 
 
 def buttons() -> None:

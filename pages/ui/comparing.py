@@ -10,7 +10,7 @@ from pages.ui.judging import Gathered
 from slmopt.figures import before_after as figures
 from slmopt.figures.named import Named
 from slmopt.measured.before_after import BeforeAfter, Quality, before_after, side, sides
-from slmopt.reports.measurement_tables import safe
+from slmopt.reports.formulas import safe
 from slmopt.reports.picture import Picture
 from slmopt.words import before_after as words
 from slmopt.words.measured_rows import marked

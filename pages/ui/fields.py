@@ -61,6 +61,13 @@ FIELDS = {
         Field("target_ttft_ms", "First token (ms)"),
         Field("target_tpot_ms", "Time per token (ms)"),
         Field("target_users", "Users at once", True),
+        Field("target_tokens_per_s", "Device (tokens/s)"),
+        Field("target_memory_gb", "Memory held (GB)"),
+        Field(
+            "request_rate",
+            "Requests a second",
+            help="With it times on the Plan are 95th percentiles, queueing included.",
+        ),
         Field(
             "shared_prefix",
             "Shared by all (tokens)",
@@ -79,6 +86,17 @@ FIELDS = {
             "draft_cost",
             "Draft cost (of a step)",
             help="Time for one drafted token as a share of a decode step.",
+        ),
+        Field(
+            "draft_width",
+            "Candidates at each place",
+            True,
+            help="1 drafts a chain; more draft a tree, all of which is checked in one pass.",
+        ),
+        Field(
+            "verify_cost",
+            "Checking a token (of a step)",
+            help="What each further checked token adds to a step, measured. Empty: what bytes and operations say.",
         ),
         Field("bandwidth_fraction", "Bandwidth reached (0 to 1)"),
         Field("compute_fraction", "Matrix rate reached (0 to 1)"),

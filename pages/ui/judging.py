@@ -33,6 +33,9 @@ from slmopt.words import measurements as words
 POINTS_KEY: Final = "_slmopt_measured_points"
 """Where the roofline looks for measured points."""
 
+JUDGED_KEY: Final = "_slmopt_judged"
+"""Where a report looks for the rows of the visitor's files as they were last judged."""
+
 SAMPLE_DEVICE: Final = "epyc-2core"
 SAMPLE_MODEL: Final = "granite-3.1-1b-a400m"
 """The model of the sample's one file whose own words leave it open."""
@@ -104,6 +107,7 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     """
     if not files:
         st.session_state[POINTS_KEY] = ()
+        st.session_state[JUDGED_KEY] = None
         return sample(scenario)
     key = tuple((label, file.digest) for label, file in files.items())
     read = _together(key, [file.read for file in files.values()])
@@ -112,6 +116,7 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     found = replace(_judged(key, answers, read, lost), ident=repr((key, answers)))
     for sentence in found.misfits:
         st.markdown(f"✕ {sentence}")
+    st.session_state[JUDGED_KEY] = found
     st.session_state[POINTS_KEY] = tables.points(found.rows, resolve(scenario).device.name)
     return found
 

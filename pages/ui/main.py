@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import chart, panel, parts, present, reading, sitemap, state
+from pages.ui import chart, handing, login, panel, parts, present, reading, sitemap, state
 from slmopt.advice.plan import plan
 from slmopt.theory.evaluation import evaluate
 
@@ -40,6 +40,7 @@ def navigation() -> st.Page:
 def main() -> None:
     """Draw the frame, the page and the panel: the page first, so that its figures are painted before the fields."""
     st.set_page_config(page_title="slmopt", page_icon=str(HERE / "assets" / "icon.svg"), layout="wide")
+    login.ask()
     page = navigation()
     settle()
     st.logo(str(HERE / "assets" / "logo.svg"))
@@ -78,6 +79,7 @@ def _page(page: st.Page) -> None:
         with notices:
             for key, sentence in state.unknown().items():
                 parts.error_box(sentence, f"slm_unknown_{key}")
+            handing.arrival()
             if problem:
                 parts.error_box(problem)
                 parts.last_valid()

@@ -15,7 +15,7 @@ from slmopt.measured.readers._delimited import Sheet
 from slmopt.measured.readers.mapping import Mapping, apply_mapping, guess_mapping, preview
 from slmopt.measured.readers.sources import tables_in
 from slmopt.measured.text import UnreadableFile
-from slmopt.reports.measurement_tables import safe
+from slmopt.reports.formulas import safe
 from slmopt.specs.base import SpecError
 from slmopt.words import mapping as words
 from slmopt.words.measured_rows import marked

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.ui import beside, fields, own, places, present, reading, state
 from pages.ui.fields import number_field, value_of
-from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME
+from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME, SAME_DEVICE
 from slmopt.specs.base import Sourced
 from slmopt.specs.device import GB, GIB, Rate
 from slmopt.specs.library import library
@@ -24,9 +24,16 @@ from slmopt.words.scenario_line import escape, source_words
 BITS = ("weight_bits",)
 OF_THE_DEVICE = ("bandwidth_gbs", "peak_tflops", "capacity_gb", "power_w", "price_per_hour")
 HARDWARE = (*OF_THE_DEVICE, *BITS)
-TARGETS = ("target_ttft_ms", "target_tpot_ms", "target_users")
+TARGETS = (
+    "target_ttft_ms",
+    "target_tpot_ms",
+    "target_users",
+    "target_tokens_per_s",
+    "target_memory_gb",
+    "request_rate",
+)
 PREFIX = ("shared_prefix", "prefix_hit")
-DRAFT = ("draft_tokens", "acceptance", "draft_cost")
+DRAFT = ("draft_tokens", "acceptance", "draft_cost", "draft_width", "verify_cost")
 ASSUMED = ("bandwidth_fraction", "compute_fraction", "fixed_ms", "buffers_gb", "block_tokens")
 
 
@@ -202,6 +209,17 @@ def _speculation() -> None:
     names = [NO_DRAFT, *own.models(), *(model.name for model in library().models.values())]
     picked = st.selectbox("Draft model", names, key="draft_model", bind="query-params")
     number_field("draft_cost", None, disabled="" if picked == NO_DRAFT else "The draft model gives the cost.")
+    devices = [SAME_DEVICE, *(device.name for device in library().devices.values())]
+    st.selectbox(
+        "Draft runs on",
+        devices,
+        key="draft_device",
+        bind="query-params",
+        disabled=picked == NO_DRAFT,
+        help="Choose a draft model first." if picked == NO_DRAFT else None,
+    )
+    number_field("draft_width", float(DEFAULT.draft_width))
+    number_field("verify_cost", None)
     _reset(DRAFT)
 
 

@@ -9,6 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import chart, sitemap
+from slmopt.reports.formulas import safe
+from slmopt.words.glossary import help_for
 from slmopt.words.scenario_line import escape
 
 # Numbers stay on one line with their units.
@@ -45,7 +47,7 @@ def tiles(shown: Sequence[Tile]) -> None:
 def _tile(tile: Tile) -> str:
     """A tile's HTML."""
     label, value, note = (html.escape(text) for text in (tile.label, tile.value, tile.note))
-    about = html.escape(tile.help, quote=True)
+    about = html.escape(tile.help or help_for(tile.label), quote=True)
     told = (
         f'<span class="slm-help" tabindex="0" role="note" aria-label="{about}" data-help="{about}">?</span>'
     )
@@ -78,7 +80,7 @@ def data_table(table: pd.DataFrame, file_name: str) -> None:
     st.dataframe(table, hide_index=True, key=f"table {file_name}")
     st.download_button(
         "Download CSV",
-        data=lambda: table.to_csv(index=False),
+        data=lambda: safe(table).to_csv(index=False),
         file_name=file_name,
         mime="text/csv",
         key=f"download {file_name}",
@@ -93,10 +95,14 @@ def sources(lines: Sequence[str]) -> None:
         st.markdown("\n".join(f"- {line}" for line in lines))
 
 
-def next_link(label: str, page: str) -> None:
-    """The link to the next question; `page` is its address, such as "roofline"."""
-    with st.container(key=f"slm_next_{page}"):
+def next_link(label: str, page: str, *, share: bool = True) -> None:
+    """The link to the next question; `page` is its address, such as "roofline". Beside it the way to hand this over."""
+    with st.container(key=f"slm_next_{page}", horizontal=True, gap="medium"):
         st.page_link(sitemap.entry(page).file, label=f"{label} →")
+        if share:
+            st.page_link(
+                sitemap.entry("share").file, label="Share: link, report, slides", icon=":material/share:"
+            )
 
 
 def listed(head: str, lines: Sequence[str], most: int = 8) -> None:

@@ -21,6 +21,7 @@ DEFAULT = Scenario()
 SAME = "same as K"
 AUTO = "the engine's own"
 NO_DRAFT = "none"
+SAME_DEVICE = "the same device"
 
 
 def values() -> dict[str, Any]:
@@ -37,6 +38,8 @@ def values() -> dict[str, Any]:
         "compute": _unless(AUTO, st.session_state.get("compute")),
         "allocation": st.session_state.get("allocation"),
     }
+    if chosen["draft_model"] is not None:
+        chosen["draft_device"] = picked("draft_device", presets.devices, None)
     units = [unit.name for unit in find("device", presets.devices, chosen["device"]).units]
     for name in ("prefill_unit", "decode_unit"):
         held = st.session_state.get(name)

@@ -30,6 +30,8 @@ PAGES = (
     Entry("Measurements", "measurements"),
     Entry("Plan", "plan"),
     Entry("Your model", "model"),
+    Entry("Share", "share"),
+    Entry("Method", "method"),
 )
 
 

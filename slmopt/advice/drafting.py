@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slmopt.advice.techniques import ASSUMED_ACCEPTANCE, ASSUMED_DRAFT, ASSUMED_DRAFT_COST
+from slmopt.advice.verification import typical_verify_cost
 from slmopt.specs.scenario import Scenario
+from slmopt.specs.setup import resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +31,8 @@ def drafting(scenario: Scenario) -> Drafting:
     if scenario.draft_cost is None and scenario.draft_model is None:
         values["draft_cost"] = ASSUMED_DRAFT_COST
         assumed.append(f"a drafted token at {ASSUMED_DRAFT_COST:g} of a step")
+    if scenario.verify_cost is None:
+        typical = typical_verify_cost(resolve(scenario))
+        values["verify_cost"] = typical
+        assumed.append(f"each checked token at {typical:g} of a step")
     return Drafting(scenario.change(**values) if values else scenario, tuple(assumed))

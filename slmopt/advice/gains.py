@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slmopt.advice.technique import Gain
 from slmopt.specs.scenario import Scenario
-from slmopt.theory.evaluation import Evaluation, evaluate
+from slmopt.specs.setup import resolve
+from slmopt.theory.evaluation import Evaluation, Phases, evaluate
+from slmopt.theory.speculation import speedup
 from slmopt.theory.unknown import bracket
 
 
@@ -24,23 +27,13 @@ class Headline:
     tpot_s: float
     device_tokens_per_s: float
     sequences: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """Factors: 2.0 is twice as good, 1.0 nothing, below 1 worse; None where it cannot be said."""
-
-    ttft: float | None
-    tpot: float | None
-    throughput: float | None
-    capacity: float | None
+    held_bytes: float
 
 
 def headline(evaluation: Evaluation) -> Headline:
     """The typical estimate's figures."""
     typical = evaluation.typical
-    drafting = typical.speculation
-    faster = drafting.speedup if drafting is not None and drafting.draft_tokens else 1.0
+    faster = drafting_speedup(typical)
     step = float(typical.decode.seconds) / faster
     tpot = float(typical.latency.tpot_s)
     most = evaluation.capacity.max_sequences
@@ -49,7 +42,17 @@ def headline(evaluation: Evaluation) -> Headline:
         tpot_s=(float(typical.decode.seconds) if np.isnan(tpot) else tpot) / faster,
         device_tokens_per_s=evaluation.setup.scenario.batch / step,
         sequences=None if most is None else float(most),
+        held_bytes=evaluation.capacity.held_now,
     )
+
+
+def drafting_speedup(phases: Phases) -> float:
+    """How much faster drafting makes decode; 1 where the scenario does not draft or lacks what it needs."""
+    s = phases.setup.scenario
+    if not s.draft_tokens or s.acceptance is None:
+        return 1.0
+    found = float(speedup(phases.setup, phases.decode_roof, s.acceptance, s.draft_tokens))
+    return 1.0 if np.isnan(found) else found
 
 
 def _first_token(evaluation: Evaluation) -> tuple[float, float]:
@@ -61,18 +64,43 @@ def _first_token(evaluation: Evaluation) -> tuple[float, float]:
     return (float("nan"), float("nan")) if found is None else (found.fast_s, found.slow_s)
 
 
+def comparable(before: Scenario, after: Scenario) -> Scenario:
+    """``after`` with the share of the matrix rate and the fixed time that ``before`` reaches.
+
+    Reference measurements of 16-bit and of quantised weights are of other machines and engines, so these two differ
+    between them for reasons that quantising does not change: a gain would count them. What bandwidth reaches is kept
+    apart, since 16-bit weights reach more of the same chip.
+    """
+    same = before.weights == after.weights and before.weight_bits == after.weight_bits
+    # A fit has the machine's own rates, whatever the format.
+    if same or after.fit is not None:
+        return after
+    own, then = resolve(before).factors, resolve(after).factors
+    values: dict[str, object] = {}
+    if after.compute_fraction is None and own.compute != then.compute:
+        values["compute_fraction"] = own.compute[1]
+    if after.fixed_ms is None and own.fixed_s != then.fixed_s:
+        values["fixed_ms"] = own.fixed_s * 1e3
+    return after.change(**values) if values else after
+
+
 def gain(before: Scenario, after: Scenario) -> Gain:
-    """How much better ``after`` is.
+    """How much better ``after`` is, what software reaches being equal (:func:`comparable`).
+
+    Where the scenario's fit does not apply to ``after``, both sides rest on reference measurements.
 
     Under an unknown matrix rate the first token's factor is the smaller of those at both ends of the known rates: between
     them the ratio of two passes runs one way, so the true factor is no smaller.
     """
-    old, new = headline(evaluate(before)), headline(evaluate(after))
+    if before.fit is not None and after.fit is None:
+        before = before.change(calibration=None)
+    old, new = headline(evaluate(before)), headline(evaluate(comparable(before, after)))
     return Gain(
         ttft=_least([_ratio(a, b) for a, b in zip(old.ttft_s, new.ttft_s, strict=True)]),
         tpot=_ratio(old.tpot_s, new.tpot_s),
         throughput=_ratio(new.device_tokens_per_s, old.device_tokens_per_s),
         capacity=_ratio(new.sequences, old.sequences),
+        memory=_ratio(old.held_bytes, new.held_bytes),
     )
 
 

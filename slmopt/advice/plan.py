@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from slmopt.advice.gains import Gain, gain
-from slmopt.advice.techniques import TECHNIQUES, Change, Technique
+from slmopt.advice.gains import gain
+from slmopt.advice.technique import Change, Gain, Technique
+from slmopt.advice.techniques import TECHNIQUES
 from slmopt.specs.scenario import Scenario
 
 # A change below this is noise beside the width of the estimate.
@@ -15,7 +17,10 @@ WORTH = 1.02
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A technique on this scenario. ``gain`` is None where it cannot be applied; ``change.what`` then says why."""
+    """A technique on this scenario. ``gain`` is None where it cannot be applied; ``change.what`` then says why.
+
+    It is None, too, where the estimate assumes the technique already.
+    """
 
     technique: Technique
     change: Change
@@ -23,19 +28,33 @@ class Trial:
 
     @property
     def helps(self) -> tuple[str, ...]:
-        """Which of ttft, tpot, throughput and capacity get better by more than the noise."""
+        """Which of ttft, tpot, throughput, capacity and gap get better by more than the noise."""
         if self.gain is None:
             return ()
-        values = {name: getattr(self.gain, name) for name in ("ttft", "tpot", "throughput", "capacity")}
+        values = {
+            name: getattr(self.gain, name) for name in ("ttft", "tpot", "throughput", "capacity", "gap")
+        }
         return tuple(name for name, value in values.items() if value is not None and value >= WORTH)
 
 
 @lru_cache(maxsize=256)
 def plan(scenario: Scenario) -> tuple[Trial, ...]:
-    """All techniques, in the articles' order, each alone against the scenario as it is."""
+    """All techniques, in the articles' order, each alone against the scenario as it is; other strengths among them."""
     trials = []
     for technique in TECHNIQUES:
         change = technique.apply(scenario)
-        found = None if change.after is None else gain(scenario, change.after)
+        found = None if change.standing else change.worth
+        if change.after is not None:
+            found = gain(scenario, change.after)
         trials.append(Trial(technique, change, found))
     return tuple(trials)
+
+
+def leading(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    """One trial for each technique, its other strengths and other devices left out: the list that is read first."""
+    return tuple(t for t in trials if not t.technique.rung_of and t.technique.pile != "hardware")
+
+
+def in_view(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    """Those of the leading ones that change something here; the rest is folded away."""
+    return tuple(t for t in leading(trials) if t.gain is not None)

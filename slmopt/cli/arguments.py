@@ -80,6 +80,19 @@ def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
         "--draft-cost", metavar="C", type=inputs.number, help="a drafted token's time over a decode step's"
     )
     cost.add_argument("--draft-model", metavar="M", help=FULL_NAMES)
+    draft.add_argument("--draft-device", metavar="D", help="where the draft model runs, if not on the device")
+    draft.add_argument(
+        "--draft-width",
+        metavar="N",
+        type=inputs.whole,
+        help="candidates at each place of a tree (default: 1)",
+    )
+    draft.add_argument(
+        "--verify-cost",
+        metavar="X",
+        type=inputs.number,
+        help="what each further checked token adds to a step, as a share of it (measured; default: the pass's own)",
+    )
 
     reach = parser.add_argument_group(
         "what is achieved (default: reference measurements of the device's class)"
@@ -137,6 +150,8 @@ def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...
         values["cache_v"] = inputs.cache(options.kv_v, "--kv-v")
     if options.draft_model is not None:
         values["draft_model"] = inputs.model(options.draft_model, "--draft-model")
+    if options.draft_device is not None:
+        values["draft_device"] = inputs.device(options.draft_device, "--draft-device")
     if options.host is not None:
         values["host"] = inputs.device(options.host, "--host")
     plain = {
@@ -149,6 +164,8 @@ def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...
         "micro_batch": options.micro_batch,
         "gpu_memory_utilization": options.gpu_memory_utilization,
         "full_windows": options.full_windows,
+        "draft_width": options.draft_width,
+        "verify_cost": options.verify_cost,
         "engine": options.engine,
         "compute": options.compute,
         "allocation": options.memory,

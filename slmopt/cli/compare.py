@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> list[str]:
 
 def read_files(names: Sequence[str]) -> ReadResult:
     """The rows of all files; warnings go to stderr."""
-    read = concat([_read(name) for name in names])
+    read = concat([read_file(name) for name in names])
     for warning in read.warnings:
         say(f"warning: {warning}")
     return read
@@ -131,7 +131,8 @@ def facts_of(options: argparse.Namespace) -> Facts:
     )
 
 
-def _read(text: str) -> ReadResult:
+def read_file(text: str) -> ReadResult:
+    """The benchmark file at a path. Raises :class:`SpecError` where it cannot be read."""
     path = Path(text)
     content = inputs.read_bytes(path, MAX_BYTES)
     try:

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> list[str]:
     """The command's output."""
     made, assumed = scenario_from(options)
     evaluation = _evaluated(made)
-    _check_finite(evaluation)
+    check_finite(evaluation)
     for warning in evaluation.setup.warnings:
         say(f"warning: {warning}")
     if options.json:
@@ -49,7 +49,8 @@ def _evaluated(made: Scenario) -> Evaluation:
         raise SpecError(as_flags(str(error))) from error
 
 
-def _check_finite(evaluation: Evaluation) -> None:
+def check_finite(evaluation: Evaluation) -> None:
+    """Refuse inputs whose times overflow or vanish. Raises :class:`SpecError`."""
     for phase in (evaluation.ceiling, evaluation.typical):
         for step in (phase.decode, phase.prefill):
             if not (math.isfinite(float(step.seconds)) and float(step.seconds) > 0):

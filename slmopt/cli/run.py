@@ -10,7 +10,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from slmopt._version import __version__
-from slmopt.cli import compare, describe, estimate, fit, listing, measure, probe, simulate, sweep
+from slmopt.cli import (
+    advise,
+    compare,
+    describe,
+    estimate,
+    fit,
+    listing,
+    measure,
+    probe,
+    report,
+    simulate,
+    solve,
+    sweep,
+)
 from slmopt.cli.output import say, to_stdout
 from slmopt.cli.parser import Parser, UsageError
 from slmopt.specs.base import SpecError
@@ -53,6 +66,19 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"slmopt {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
-    for module in (estimate, simulate, sweep, describe, compare, fit, probe, measure, listing):
+    for module in (
+        estimate,
+        advise,
+        solve,
+        simulate,
+        sweep,
+        describe,
+        compare,
+        fit,
+        probe,
+        measure,
+        report,
+        listing,
+    ):
         module.add_commands(commands)
     return parser

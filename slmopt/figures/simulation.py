@@ -92,7 +92,8 @@ def waits(
         data.append(line(seen, 100 * share, "estimate", colour=colour, name=name or "estimate", **words))
         if name:
             middle = int(np.searchsorted(share, 0.35 + 0.3 * at))
-            left = at % 2 == 1
+            # Beside the line on the side that has room.
+            left = np.log(seen[middle] / low) > 0.62 * np.log(high / low)
             notes.append(
                 note(
                     float(seen[middle]),

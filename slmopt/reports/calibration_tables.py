@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from slmopt.measured.calibration import Fit
-from slmopt.reports.measurement_tables import safe
+from slmopt.reports.formulas import safe
 
 
 def points(fit: Fit) -> pd.DataFrame:

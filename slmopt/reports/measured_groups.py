@@ -10,7 +10,7 @@ import pandas as pd
 
 from slmopt.figures.measured_marks import Binds, Group, Mark, Panel
 from slmopt.figures.named import Named
-from slmopt.reports.measurement_tables import safe
+from slmopt.reports.formulas import safe
 from slmopt.words import measured_rows as words
 
 MOST_MARKS: Final = 28

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from slmopt.measured.compare import Comparison
+from slmopt.reports.formulas import safe
 from slmopt.theory.roofline_points import MeasuredPoint
 from slmopt.words import measured_rows as words
 from slmopt.words import numbers as n
@@ -130,33 +131,6 @@ def download(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
         }
     )
     return safe(pd.concat([said, held], axis="columns"))
-
-
-def safe(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with an apostrophe before texts that a spreadsheet would take for a formula; numbers stay as they are."""
-    changed = {}
-    for name in table.columns:
-        column = table[name]
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            if not pd.api.types.is_numeric_dtype(column.cat.categories.dtype):
-                texts = [_plain(value) for value in column.cat.categories]
-                # Two names may become one; then they are no categories any more.
-                alike = len(set(texts)) < len(texts)
-                changed[name] = (
-                    column.astype("str").map(_plain, na_action="ignore")
-                    if alike
-                    else column.cat.rename_categories(texts)
-                )
-        elif pd.api.types.is_string_dtype(column.dtype) or column.dtype == object:
-            changed[name] = column.map(_plain, na_action="ignore")
-    return table.assign(**changed)
-
-
-def _plain(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def points(rows: pd.DataFrame, device: str) -> tuple[MeasuredPoint, ...]:

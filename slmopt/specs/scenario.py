@@ -45,6 +45,10 @@ UNITS: dict[str, str] = {
     "attention_tflops": "TFLOPS",
     "target_ttft_ms": "ms",
     "target_tpot_ms": "ms",
+    "target_tokens_per_s": "tokens/s",
+    "target_memory_gb": "GB",
+    "request_rate": "requests/s",
+    "draft_width": "candidates",
     "draft_tokens": "tokens",
     "power_w": "W",
     "price_per_hour": "per hour",
@@ -68,6 +72,10 @@ class Scenario(Spec):
     llama.cpp's ``--ubatch-size``; ``gpu_memory_utilization``, the share of memory that vLLM or SGLang
     (``--mem-fraction-static``) may fill; ``full_windows``, window layers kept whole (llama.cpp ``--swa-full``, vLLM
     ``--disable-hybrid-kv-cache-manager`` and versions before it, SGLang ``--disable-hybrid-swa-memory``).
+
+    Drafting: ``draft_width`` candidates are drafted at each place of a tree (1: a chain); ``draft_device`` runs the draft
+    model where it is not the scenario's device; ``verify_cost`` is what each further checked token adds to a step, as a
+    share of it (None: what the pass says). ``request_rate`` is how many requests arrive a second.
 
     ``parallel`` says how several ``devices`` share the model; ``link_gbs`` (per direction) and ``link_latency_us`` override
     the link that joins them, or with partial offload the one between card and host. ``gpu_layers`` and
@@ -122,10 +130,16 @@ class Scenario(Spec):
     acceptance: Annotated[float, Field(ge=0, le=1)] | None = None
     draft_cost: Annotated[float, Field(ge=0)] | None = None
     draft_model: str | Model | None = None
+    draft_device: str | Device | None = None
+    draft_width: Annotated[int, Field(ge=1, le=64)] = 1
+    verify_cost: Annotated[float, Field(ge=0, le=10)] | None = None
 
     target_ttft_ms: Positive | None = None
     target_tpot_ms: Positive | None = None
     target_users: Annotated[int, Field(ge=1)] | None = None
+    target_tokens_per_s: Positive | None = None
+    target_memory_gb: Positive | None = None
+    request_rate: Positive | None = None
 
     bandwidth_fraction: Fraction | None = None
     compute_fraction: Fraction | None = None

@@ -3,6 +3,10 @@
 Source: Y. Leviathan, M. Kalman, Y. Matias, "Fast Inference from Transformers via Speculative Decoding" (2023),
 equation (1) for the expected tokens and theorem 3.8 for the speed-up, here with the pass's own times in place of the
 assumption that checking is free.
+
+A tree drafts ``width`` candidates at each of k places. With candidates accepted independently a place is passed with
+1 − (1 − a)^width, which is ideal: real second candidates are accepted less often than first ones. All width·k candidates
+are checked in one pass (X. Miao et al., "SpecInfer" (2023), section 4).
 """
 
 from __future__ import annotations
@@ -11,11 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slmopt.specs.setup import Setup
+from slmopt.specs.scenario import scenario
+from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.forward import Group, Kind, Numbers
 from slmopt.theory.latency import decode_step
 from slmopt.theory.roof import Roof
-from slmopt.theory.roofline import run, run_beside
+from slmopt.theory.roofline import ceiling_roof, estimate_roof, run, run_beside
 
 LONGEST_DRAFT = 16
 
@@ -49,6 +54,11 @@ def expected_tokens(acceptance: Numbers, draft_tokens: Numbers) -> Numbers:
     return float(value) if value.shape == () else value
 
 
+def place_acceptance(acceptance: Numbers, width: int) -> Numbers:
+    """Probability that one of ``width`` independent candidates is accepted: 1 − (1 − a)^width."""
+    return acceptance if width == 1 else 1.0 - (1.0 - np.asarray(acceptance, dtype=np.float64)) ** width
+
+
 def draft_seconds(setup: Setup, roof: Roof, batch: Numbers | None = None) -> Numbers:
     """Time for one drafted token of every sequence: the draft model's own step, or the given share of the target's.
 
@@ -56,6 +66,8 @@ def draft_seconds(setup: Setup, roof: Roof, batch: Numbers | None = None) -> Num
     """
     s = setup.scenario
     sequences = float(s.batch) if batch is None else batch
+    if setup.draft is not None and s.draft_device is not None:
+        return draft_step_elsewhere(setup, roof, sequences)
     if setup.draft is not None:
         group = Group(sequences, 1.0, float(s.depth), 1.0, float(s.shared_prefix))
         return run_beside(setup, setup.draft, [group], roof).seconds
@@ -64,13 +76,48 @@ def draft_seconds(setup: Setup, roof: Roof, batch: Numbers | None = None) -> Num
     return float("nan")
 
 
+def draft_step_elsewhere(setup: Setup, roof: Roof, batch: Numbers) -> Numbers:
+    """The draft model's decode step on the scenario's ``draft_device``, under the same kind of roof.
+
+    Token ids cross a link in microseconds, which is left out: below 1 % of any step that drafts for a larger model.
+    """
+    s = setup.scenario
+    values: dict[str, object] = {
+        "model": s.draft_model,
+        "device": s.draft_device,
+        "weights": s.weights,
+        "cache_k": s.cache_k,
+        "cache_v": s.cache_v,
+        "engine": s.engine,
+        "prompt": s.prompt,
+        "output": s.output,
+        "context": s.context,
+        "shared_prefix": s.shared_prefix,
+    }
+    beside = resolve(scenario(values))
+    there = (
+        ceiling_roof(beside, "decode")
+        if roof.kind == "ceiling"
+        else estimate_roof(beside, "decode", "typical")
+    )
+    return decode_step(beside, there, batch).seconds
+
+
 def verify_seconds(setup: Setup, roof: Roof, draft_tokens: Numbers, batch: Numbers | None = None) -> Numbers:
-    """Time of the target's pass over k + 1 positions of every sequence, logits at each."""
+    """Time of the target's pass over the drafted tokens and one more of every sequence, logits at each.
+
+    An estimate is no shorter than a step lengthened by the scenario's ``verify_cost`` for each drafted token: kernels for
+    several positions cost more than their bytes and operations say.
+    """
     s = setup.scenario
     sequences = float(s.batch) if batch is None else batch
-    width = np.asarray(draft_tokens, dtype=np.float64) + 1.0
-    group = Group(sequences, width, float(s.depth), width, float(s.shared_prefix))
-    return run(setup, [group], roof).seconds
+    drafted = np.asarray(draft_tokens, dtype=np.float64) * s.draft_width
+    group = Group(sequences, drafted + 1.0, float(s.depth), drafted + 1.0, float(s.shared_prefix))
+    seconds = run(setup, [group], roof).seconds
+    if s.verify_cost is None or roof.kind == "ceiling":
+        return seconds
+    step = decode_step(setup, roof, sequences).seconds
+    return np.maximum(seconds, step * (1.0 + s.verify_cost * drafted))
 
 
 def speedup(
@@ -82,7 +129,8 @@ def speedup(
     spent = np.where(k > 0, k * draft_seconds(setup, roof, batch), 0.0) + verify_seconds(
         setup, roof, k, batch
     )
-    return np.where(k > 0, expected_tokens(acceptance, k) * step / spent, 1.0)
+    accepted = place_acceptance(acceptance, setup.scenario.draft_width)
+    return np.where(k > 0, expected_tokens(accepted, k) * step / spent, 1.0)
 
 
 def break_even(setup: Setup, roof: Roof, draft_tokens: int) -> float | None:
@@ -103,10 +151,18 @@ def break_even(setup: Setup, roof: Roof, draft_tokens: int) -> float | None:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = 0.5 * (low + high)
+        passed = float(place_acceptance(middle, setup.scenario.draft_width))
         # The sum form of E: cheaper than the array function, sixty times over.
-        reached = sum(middle**accepted for accepted in range(draft_tokens + 1)) >= needed
+        reached = sum(passed**accepted for accepted in range(draft_tokens + 1)) >= needed
         low, high = (low, middle) if reached else (middle, high)
     return high
+
+
+def best_length(setup: Setup, roof: Roof, acceptance: float) -> tuple[int, float]:
+    """The draft length of 0 … 16 that gains most, the shortest of equals, and its speed-up."""
+    gains = np.asarray(speedup(setup, roof, acceptance, np.arange(LONGEST_DRAFT + 1, dtype=np.float64)))
+    best = int(np.argmax(gains * _ROUNDING >= gains.max()))
+    return best, float(gains[best])
 
 
 def speculation(setup: Setup, roof: Roof) -> Speculation | None:
@@ -115,18 +171,16 @@ def speculation(setup: Setup, roof: Roof) -> Speculation | None:
     cost = float(draft_seconds(setup, roof))
     if s.acceptance is None or np.isnan(cost):
         return None
-    lengths = np.arange(LONGEST_DRAFT + 1, dtype=np.float64)
-    gains = np.asarray(speedup(setup, roof, s.acceptance, lengths))
-    best = int(np.argmax(gains * _ROUNDING >= gains.max()))
+    best, best_speedup = best_length(setup, roof, s.acceptance)
     k = s.draft_tokens
     return Speculation(
         acceptance=s.acceptance,
         draft_tokens=k,
-        expected_tokens=float(expected_tokens(s.acceptance, k)),
+        expected_tokens=float(expected_tokens(place_acceptance(s.acceptance, s.draft_width), k)),
         cost_ratio=cost / float(decode_step(setup, roof).seconds),
         speedup=float(speedup(setup, roof, s.acceptance, k)),
         best_draft_tokens=best,
-        best_speedup=float(gains[best]),
+        best_speedup=best_speedup,
         break_even=break_even(setup, roof, k),
         kind=roof.kind,
     )

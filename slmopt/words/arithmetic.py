@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from slmopt.advice.gains import headline
+from slmopt.advice.gains import comparable, headline
 from slmopt.advice.plan import Trial
 from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.theory.interference import Interference
@@ -14,6 +14,7 @@ from slmopt.theory.speculation import Speculation
 from slmopt.words import numbers as n
 from slmopt.words.calibrated import estimate_words
 from slmopt.words.places import SIDES
+from slmopt.words.scenario_line import sequences
 
 
 def pass_lines(name: str, time: PassTime, roof: Roof) -> list[str]:
@@ -109,13 +110,14 @@ def plan(e: Evaluation, trials: tuple[Trial, ...]) -> list[str]:
     lines = [
         (
             "Each technique changes the scenario, and the same pass is computed again: a gain is the old estimate over the new "
-            "(for throughput and sequences the new over the old). Every technique stands alone; gains do not simply multiply."
+            "(for throughput and sequences the new over the old). Every technique stands alone; gains do not simply multiply. "
+            "Another weight format is compared at the same share of the matrix rate and the same fixed time."
         )
     ]
     for trial in trials:
         if trial.change.after is None:
             continue
-        after = headline(evaluate(trial.change.after))
+        after = headline(evaluate(comparable(e.setup.scenario, trial.change.after)))
         lines.append(
             f"**{trial.technique.name}** ({trial.change.what}): first token {n.seconds(before.ttft_s[1])} → "
             f"{n.seconds(after.ttft_s[1])}, time per token {n.seconds(before.tpot_s)} → {n.seconds(after.tpot_s)}, device "
@@ -159,7 +161,7 @@ def speculation(e: Evaluation, found: Speculation) -> list[str]:
         else f"**Tokens a pass**: all {k} drafted and the one that the target adds = {k + 1}",
         (
             f"**A step** {n.seconds(step)}; **a drafted token** {n.figures(found.cost_ratio)} of it; **checking {k} + 1 "
-            f"positions** {n.seconds(verify)} (all estimates, at {e.setup.scenario.batch:,} sequences and "
+            f"positions** {n.seconds(verify)} (all estimates, at {sequences(e.setup.scenario.batch)} and "
             f"{e.setup.scenario.depth:,} tokens)"
         ),
         (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from slmopt.advice.plan import WORTH, Trial
-from slmopt.advice.techniques import Pile
+from slmopt.advice.diagnosis import Diagnosis, Metric, Part
+from slmopt.advice.plan import WORTH, Trial, leading
+from slmopt.advice.technique import Pile
 from slmopt.theory.evaluation import Evaluation
 from slmopt.words import numbers as n
 from slmopt.words.scenario_line import sequences
@@ -20,14 +21,19 @@ PILES: dict[Pile, str] = {
     "more_tokens": "get more tokens per byte moved",
     "capacity": "free capacity for a larger batch",
     "prefill": "outside the piles: prefill",
+    "software": "outside the piles: software",
+    "hardware": "outside the piles: another device",
 }
 PHASES = {"decode": "decode", "prefill": "prefill", "capacity": "capacity"}
 
 
 def best(trials: tuple[Trial, ...], metric: str) -> Trial | None:
-    """The technique that alone gains most on a metric; None where nothing gains."""
-    helping = [t for t in trials if metric in t.helps]
-    return max(helping, key=lambda t: value(t, metric)) if helping else None
+    """The technique that alone gains most on a metric, one that rests on assumed figures only where no other gains.
+
+    None where nothing gains.
+    """
+    helping = [t for t in leading(trials) if metric in t.helps]
+    return max(helping, key=lambda t: (not t.change.assumed, value(t, metric))) if helping else None
 
 
 def value(trial: Trial, metric: str) -> float:
@@ -47,10 +53,14 @@ def answer(trials: tuple[Trial, ...]) -> str:
         return f"Only room is to be gained here: **{_lower(room.technique.name)}**, {_gain_words(metric, value(room, metric))}."
     parts = []
     if stream is not None:
-        parts.append(f"{_lower(stream.technique.name)} for streaming (**{n.factor(value(stream, 'tpot'))}**)")
-    if first is not None:
+        passes = ", if your evaluation passes" if stream.technique.evaluate_quality else ""
         parts.append(
-            f"{_lower(first.technique.name)} for the first token (**{n.factor(value(first, 'ttft'))}**)"
+            f"{_lower(stream.technique.name)} for streaming (**{n.factor(value(stream, 'tpot'))}**{passes})"
+        )
+    if first is not None:
+        rests = f", {first.change.assumed}" if first.change.assumed else ""
+        parts.append(
+            f"{_lower(first.technique.name)} for the first token (**{n.factor(value(first, 'ttft'))}**{rests})"
         )
     text = ", and ".join(parts)
     return f"{text[:1].upper()}{text[1:]}: the largest single gains here, as estimates."
@@ -107,6 +117,8 @@ def here(trial: Trial) -> str:
     losses = [
         _gain_words(metric, value(trial, metric)) for metric in METRICS if value(trial, metric) <= 1 / WORTH
     ]
+    if trial.gain.gap is not None:
+        gains.append(f"a stall of the others {n.figures(trial.gain.gap)}× shorter")
     text = ", ".join(gains) if gains else "gains nothing"
     if losses:
         text += f"; costs {', '.join(losses)}"
@@ -138,13 +150,14 @@ def steps(e: Evaluation, trials: tuple[Trial, ...]) -> list[str]:
         ),
     ]
     for number, names in (
+        (2, "Software"),
         (3, "Quantise the weights"),
         (4, "Cap and shrink the cache"),
         (5, "Cache prefixes"),
         (6, "Speculate"),
-        (7, "Batch"),
+        (7, "Batch and schedule"),
     ):
-        found = [t for t in trials if t.technique.step == number]
+        found = [t for t in leading(trials) if t.technique.step == number]
         lines.append(f"**{names}.** " + " ".join(_sentence(e, t, alone=len(found) == 1) for t in found))
     return lines
 
@@ -177,3 +190,27 @@ def idle_reason(e: Evaluation, trial: Trial) -> str:
     if trial.technique.id == "cache_prefix" and "tpot" not in trial.helps:
         return "It leaves streaming: each step still reads the whole context."
     return ""
+
+
+def stops(trial: Trial, found: Diagnosis) -> str:
+    """After what the technique stops helping: what the other side would leave, however far it is taken."""
+    if trial.gain is None:
+        return ""
+    of = trial.technique
+    part: Part | None = None
+    metric: Metric = "tpot"
+    if of.id.startswith("quantise_weights"):
+        part = "weights"
+    elif of.pile == "fewer_bytes" or of.id == "cap_context":
+        part = "cache"
+    elif of.id == "fill_batch":
+        part, metric = "capacity", "throughput"
+    elif of.id == "more_arithmetic":
+        part, metric = "compute", "ttft"
+    gain = None if part is None else found[metric].gains.get(part)
+    if gain is None:
+        return ""
+    if gain == float("inf"):
+        return "no limit"
+    name = METRIC_NAMES[metric].lower()
+    return f"{name} at most {n.figures(gain)}×, however far it is taken"

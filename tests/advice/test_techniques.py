@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from slmopt.advice.gains import gain, headline
+from slmopt.advice.gains import comparable, gain, headline
 from slmopt.advice.plan import Trial, plan
 from slmopt.advice.techniques import TECHNIQUES, quantise_weights
 from slmopt.advice.what_ifs import engine_holdings, memory_what_ifs
@@ -32,8 +32,11 @@ def trials(values: dict[str, object]) -> dict[str, Trial]:
 
 def test_the_order_is_the_articles():
     assert [t.step for t in TECHNIQUES] == sorted(t.step for t in TECHNIQUES)
-    assert {t.step for t in TECHNIQUES} == {3, 4, 5, 6, 7}
-    assert {t.pile for t in TECHNIQUES} == {"fewer_bytes", "more_tokens", "capacity", "prefill"}
+    assert {t.step for t in TECHNIQUES} == {2, 3, 4, 5, 6, 7, 8}
+    piles = {"fewer_bytes", "more_tokens", "capacity", "prefill", "software", "hardware"}
+    assert {t.pile for t in TECHNIQUES} == piles
+    assert len({t.id for t in TECHNIQUES}) == len(TECHNIQUES)
+    assert {t.rung_of for t in TECHNIQUES if t.rung_of} <= {t.id for t in TECHNIQUES}
 
 
 def test_quantising_speeds_up_streaming_by_the_bytes_saved_and_leaves_a_compute_bound_first_token():
@@ -57,6 +60,12 @@ def test_grouped_heads_hold_the_articles_125_sequences():
     found = trials(SERVER)["group_heads"].gain
     assert found is not None
     assert found.capacity == pytest.approx(125 / 31)
+
+
+def test_no_more_is_shared_than_is_cached_when_it_decodes():
+    after = trials({"context": 0})["cache_prefix"].change.after
+    assert after.prefix_hit > 0
+    assert after.shared_prefix == 0
 
 
 def test_a_cached_prefix_helps_the_first_token_and_not_streaming():
@@ -111,9 +120,9 @@ def test_every_gain_is_the_ratio_of_the_same_pass_before_and_after():
     before = scenario(SERVER)
     for trial in plan(before):
         if trial.change.after is None:
-            assert trial.gain is None
+            assert trial.gain == (None if trial.change.standing else trial.change.worth)
             continue
-        old, new = headline(evaluate(before)), headline(evaluate(trial.change.after))
+        old, new = headline(evaluate(before)), headline(evaluate(comparable(before, trial.change.after)))
         assert trial.gain is not None
         assert trial.gain.tpot == pytest.approx(old.tpot_s / new.tpot_s)
         assert trial.gain.throughput == pytest.approx(new.device_tokens_per_s / old.device_tokens_per_s)

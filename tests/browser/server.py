@@ -19,10 +19,10 @@ _STOP_TIMEOUT_S = 10
 
 
 @contextlib.contextmanager
-def dashboard() -> Iterator[str]:
-    """Runs `streamlit run app.py` and yields its address, such as http://127.0.0.1:43210."""
+def dashboard(base_path: str = "") -> Iterator[str]:
+    """Runs `streamlit run app.py` and yields its address, such as http://127.0.0.1:43210; a base path is part of it."""
     port = _free_port()
-    address = f"http://127.0.0.1:{port}"
+    address = f"http://127.0.0.1:{port}{'/' if base_path else ''}{base_path}"
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
     # An address of its own also keeps a headless Streamlit from asking the internet for its external one.
     options = {
@@ -31,6 +31,7 @@ def dashboard() -> Iterator[str]:
         "server.headless": "true",
         "server.fileWatcherType": "none",
         "browser.gatherUsageStats": "false",
+        "server.baseUrlPath": base_path,
     }
     for name, value in options.items():
         command += [f"--{name}", value]

@@ -7,11 +7,13 @@ from types import MappingProxyType
 from typing import Protocol
 
 from slmopt.advice.drafting import drafting
+from slmopt.advice.drafts import checking
 from slmopt.advice.plan import plan as planned
 from slmopt.figures.named import Named
 from slmopt.reports.picture import Picture
 from slmopt.reports.pictures import (
     batching,
+    drafts,
     economy,
     first_token,
     memory,
@@ -29,6 +31,7 @@ from slmopt.theory.first_token import hit_curve
 from slmopt.theory.interference import whole
 from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import roofline_view
+from slmopt.theory.speculation import place_acceptance
 
 Pinned = Sequence[Named[Scenario]]
 
@@ -70,11 +73,18 @@ def _first_token(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:
 def _speculation(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone
     evaluation = evaluate(drafting(scenario).scenario)
     found = evaluation.typical.speculation
-    return () if found is None else speculation.pictures(evaluation, found)
+    if found is None:
+        return ()
+    s = evaluation.setup.scenario
+    place = float(place_acceptance(found.acceptance, s.draft_width))
+    return (
+        *speculation.pictures(evaluation, found),
+        *drafts.pictures(found, checking(s, scenario.verify_cost), place),
+    )
 
 
 def _plan(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone
-    return plan.pictures(planned(scenario))
+    return plan.pictures(scenario, planned(scenario))
 
 
 def _model(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone

@@ -1,0 +1,246 @@
+"""The Plan's sections that ask something of the visitor: order, solve, formats, checklist, search."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import streamlit as st
+
+from pages.ui import parts
+from pages.ui.chart import chart
+from pages.ui.judging import JUDGED_KEY, Gathered
+from slmopt.advice.checklist import checklist
+from slmopt.advice.goals import goals
+from slmopt.advice.measures import At
+from slmopt.advice.nearest import smallest_changes
+from slmopt.advice.observed import Observed, observe
+from slmopt.advice.order import Measure, Order, stack, target
+from slmopt.advice.quality import Scores, best_format, formats_compared
+from slmopt.advice.search import Wanted, meeting, search
+from slmopt.advice.solve import TARGETS, VARIABLES, Variable, devices_that_meet, solve
+from slmopt.reports import advice_tables as tables
+from slmopt.reports import search_tables
+from slmopt.reports.pictures import plan as plan_pictures
+from slmopt.reports.pictures import quality as quality_pictures
+from slmopt.reports.pictures import search as search_pictures
+from slmopt.specs.scenario import Scenario
+from slmopt.specs.setup import resolve
+from slmopt.theory.evaluation import evaluate
+from slmopt.words import checklist as checklist_words
+from slmopt.words import goals as goal_words
+from slmopt.words import order as order_words
+from slmopt.words import quality as quality_words
+from slmopt.words import search as search_words
+from slmopt.words import solve as solve_words
+from slmopt.words.scenario_line import escape
+
+_TASK, _VALID = "score_of_", "valid_of_"
+DEVICE = "device"
+
+
+def waterfall(scenario: Scenario) -> None:
+    """Gains stacked, for a measure and an order that the visitor chooses."""
+    left, right = st.columns(2)
+    with left:
+        measure: Measure = st.segmented_control(
+            "Measure",
+            list(order_words.MEASURES),
+            default="reply",
+            required=True,
+            format_func=lambda name: order_words.MEASURES[name],
+            key="plan_measure",
+            persist_state="session",
+        )
+    with right:
+        picked = st.segmented_control(
+            "Order",
+            list(order_words.ORDERS),
+            default="best",
+            required=True,
+            format_func=lambda name: order_words.ORDERS[name],
+            key="plan_order",
+            persist_state="session",
+        )
+    found = stack(scenario, measure, cast("Order", picked))
+    chart(plan_pictures.waterfall(found, target(scenario, measure)))
+    if found.steps:
+        st.markdown(f":small[{order_words.NOTE}]")
+        lines = enumerate(order_words.lines(found), start=1)
+        st.markdown("\n".join(f"{at}. {line}" for at, line in lines))
+
+
+def solve_for(scenario: Scenario) -> None:
+    """The input that just meets a target, or the devices that do."""
+    section = st.expander("Solve for an input", key="slm_solve", on_change="rerun")
+    if not section.open:
+        return
+    with section:
+        asked, name, value, level = st.columns(4)
+        with asked:
+            variable = st.selectbox(
+                "Solve for",
+                [*VARIABLES, DEVICE],
+                format_func=lambda v: "preset devices" if v == DEVICE else goal_words.INPUTS[v][0],
+                key="solve_for",
+                persist_state="session",
+            )
+        with name:
+            target = st.selectbox(
+                "Target",
+                list(TARGETS),
+                index=1,
+                format_func=lambda t: f"{goal_words.NAMES.get(TARGETS[t][0], t)} ({TARGETS[t][2]})",
+                key="solve_target",
+                persist_state="session",
+            )
+        with value:
+            wanted = st.number_input(
+                "Value", min_value=0.0, value=20.0, key="solve_value", persist_state="session"
+            )
+        with level:
+            compared = st.selectbox(
+                "Compared",
+                list(solve_words.LEVELS),
+                index=2,
+                key="solve_level",
+                persist_state="session",
+                format_func=lambda v: solve_words.LEVELS[v],
+            )
+        at = cast("At", compared)
+        if not wanted > 0:
+            parts.error_box("The target's value is 0: give one above 0.", "slm_solve_error")
+            return
+        if variable == DEVICE:
+            found = devices_that_meet(scenario, target, wanted, at)
+        else:
+            found = solve(scenario, cast("Variable", variable), target, wanted, at)
+        st.markdown(solve_words.sentence(found))
+        if found.devices:
+            parts.data_table(tables.devices(found), "slmopt-devices.csv")
+
+
+def formats(scenario: Scenario) -> Scores:
+    """Speed against the visitor's own evaluation of each format; returns the scores entered."""
+    scores = entered_scores()
+    # A label that changed would close the section under the visitor's hands.
+    section = st.expander(quality_words.HEAD, key="slm_quality", on_change="rerun")
+    if not section.open:
+        return scores
+    rows = formats_compared(scenario, scores)
+    with section:
+        st.markdown(quality_words.ASK)
+        for row in rows:
+            told, score, valid = st.columns([3, 2, 2], vertical_alignment="bottom")
+            told.markdown(quality_words.row(row))
+            with score:
+                _score("Task score", f"{_TASK}{row.id}", row.name)
+            with valid:
+                _score("Valid replies (0 to 1)", f"{_VALID}{row.id}", row.name, 1.0)
+        left, right = st.columns(2)
+        with left:
+            st.number_input(
+                "Good enough from (task score)", value=None, key="quality_floor", persist_state="session"
+            )
+        with right:
+            _score("Good enough from (valid replies)", "quality_validity_floor", "", 1.0)
+        scores = entered_scores()
+        judged = formats_compared(scenario, scores)
+        st.markdown(quality_words.verdict(judged, best_format(judged), scores))
+        picture = quality_pictures.speed_against_quality(judged, scores)
+        if picture is not None:
+            chart(picture)
+    return scores
+
+
+def _score(label: str, key: str, of: str, most: float | None = None) -> None:
+    st.number_input(
+        f"{label}{f', {of}' if of else ''}",
+        0.0 if most is not None else None,
+        most,
+        None,
+        key=key,
+        persist_state="session",
+    )
+
+
+def entered_scores() -> Scores:
+    """What the visitor's own evaluation gave, as far as it was entered."""
+    held: dict[str, dict[str, float]] = {_TASK: {}, _VALID: {}}
+    for key, value in st.session_state.items():
+        for prefix, found in held.items():
+            if str(key).startswith(prefix) and isinstance(value, int | float):
+                found[str(key).removeprefix(prefix)] = float(value)
+    return Scores(
+        held[_TASK],
+        st.session_state.get("quality_floor"),
+        held[_VALID],
+        st.session_state.get("quality_validity_floor"),
+    )
+
+
+def checks(scenario: Scenario, observed: Observed | None, scores: Scores) -> None:
+    """The checklist, filled by the scenario; ticks are the visitor's own and live as long as the session."""
+    items = checklist(scenario, observed, scores)
+    done = sum(item.state == "done" or bool(st.session_state.get(f"check_{item.id}")) for item in items)
+    section = st.expander("Checklist", key="slm_checklist", on_change="rerun")
+    if not section.open:
+        return
+    with section:
+        st.markdown(f":small[{done} of {len(items)} done · {checklist_words.LEGEND}]")
+        for kind, head in checklist_words.HEADS.items():
+            st.markdown(f"**{head}**")
+            for item in items:
+                if item.kind != kind:
+                    continue
+                line = escape(checklist_words.line(item))
+                if item.state == "done":
+                    st.markdown(line)
+                else:
+                    st.checkbox(line, key=f"check_{item.id}", persist_state="session")
+
+
+def find(scenario: Scenario, scores: Scores) -> None:
+    """Devices × formats × techniques that meet the targets; computed only once the section is open."""
+    section = st.expander("Search devices and formats", key="slm_search", on_change="rerun")
+    if not section.open:
+        return
+    with section:
+        against = st.segmented_control(
+            "Against",
+            list(search_words.NAMES),
+            default="power_w",
+            required=True,
+            format_func=lambda name: search_words.NAMES[name],
+            key="search_against",
+            persist_state="session",
+        )
+        found = search(scenario)
+        wanted = Wanted.of(scenario)
+        rows = meeting(found, wanted, scores)
+        st.markdown(search_words.answer(len(found), rows))
+        if rows.empty:
+            return
+        picture = search_pictures.front(rows, against, wanted.tpot_s)
+        if picture is None:
+            st.markdown(search_words.NO_AXIS[against])
+            return
+        chart(picture)
+        st.markdown(f":small[{search_words.QUALITY}]")
+        parts.data_table(search_tables.ranked(rows, against, 50), "slmopt-search.csv")
+
+
+def targets(scenario: Scenario) -> None:
+    """Every target with its verdict, and the smallest changes that meet those that are missed."""
+    judged = goals(evaluate(scenario))
+    if not judged:
+        return
+    st.markdown("#### Targets")
+    lines = [goal_words.sentence(goal) for goal in judged]
+    lines += [goal_words.ways_sentence(goal, ways) for goal, ways in smallest_changes(scenario)]
+    st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def observed(scenario: Scenario) -> Observed | None:
+    """What uploaded files say of this scenario's model and device; None where none do."""
+    judged = st.session_state.get(JUDGED_KEY)
+    return observe(judged.rows, resolve(scenario)) if isinstance(judged, Gathered) else None

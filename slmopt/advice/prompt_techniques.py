@@ -1,0 +1,142 @@
+"""Less prompt to compute, and prompts that leave the others' streams alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from slmopt.advice.technique import NOTHING, Change, Technique
+from slmopt.specs.scenario import Scenario
+from slmopt.specs.setup import resolve
+from slmopt.theory.evaluation import evaluate
+from slmopt.theory.interference import chunked, whole
+from slmopt.theory.intermediates import score_bytes
+from slmopt.theory.roof import pass_time
+from slmopt.words import numbers as n
+
+ASSUMED_SHARED = 0.8
+ASSUMED_TRIMMED = 0.25
+CHUNK = 512
+"""Tokens of a chunk: vLLM's and SGLang's servers are commonly run with 512 to 8,192; small chunks spare the streams."""
+
+
+def cache_prefix(s: Scenario) -> Change:
+    """The shared prefix processed once and kept."""
+    if s.shared_prefix:
+        hit = min(s.shared_prefix, s.prompt - 1)
+        assumed = ""
+    else:
+        hit = min(int(ASSUMED_SHARED * s.prompt), s.prompt - 1)
+        assumed = f"if {n.percent(ASSUMED_SHARED)} of the prompt is shared"
+    if hit <= s.prefix_hit:
+        return Change(
+            None, "the shared part is cached already" if s.prefix_hit else "the prompt is too short to share"
+        )
+    shared = max(s.shared_prefix, min(hit, s.depth))
+    return Change(
+        s.change(prefix_hit=hit, shared_prefix=shared),
+        f"{hit:,} of {s.prompt:,} prompt tokens cached",
+        assumed,
+    )
+
+
+def trim_prompt(s: Scenario) -> Change:
+    """A quarter of the prompt left out: of what is not cached, since a cached prefix costs no prefill."""
+    cut = int(ASSUMED_TRIMMED * (s.prompt - s.prefix_hit))
+    if cut < 1:
+        return Change(None, "hardly a token of the prompt is left to trim")
+    prompt = s.prompt - cut
+    context = None if s.context is None else max(prompt + s.output, s.context - cut)
+    shared = min(s.shared_prefix, prompt + s.output if context is None else context)
+    after = s.change(prompt=prompt, context=context, shared_prefix=shared)
+    return Change(
+        after, f"{prompt:,} prompt tokens in place of {s.prompt:,}", f"if {n.percent(ASSUMED_TRIMMED)} can go"
+    )
+
+
+def chunk_prefill(s: Scenario) -> Change:
+    """An arriving prompt fed in chunks beside everyone's decode steps."""
+    fed = s.prompt - s.prefix_hit
+    if s.batch < 2:
+        return Change(None, "nobody decodes beside the prompt: one sequence runs")
+    if fed <= CHUNK:
+        return Change(None, f"the {fed:,} tokens to feed are no more than one chunk of {CHUNK}")
+    setup = resolve(s)
+    if setup.prefill.estimate is None:
+        return Change(None, "no matrix rate is known, so neither is the prompt's time")
+    typical = evaluate(s).typical
+    at_once = whole(setup, typical.decode_roof, typical.prefill_roof)
+    parts = chunked(setup, typical.prefill_roof, CHUNK)
+    worth = replace(NOTHING, ttft=at_once.ttft_s / parts.ttft_s, gap=at_once.gap_s / parts.gap_s)
+    return Change(
+        None,
+        f"chunks of {CHUNK}: a prompt stalls the others for {n.seconds(parts.gap_s, 2)} in place of "
+        f"{n.seconds(at_once.gap_s, 2)}",
+        worth=worth,
+    )
+
+
+def fuse_attention(s: Scenario) -> Change:
+    """Attention's scores kept on chip: what this estimate assumes."""
+    setup = resolve(s)
+    extra = score_bytes(setup)
+    if not extra:
+        return Change(None, "the model is given as a parameter count: its heads are not known")
+    if setup.prefill.estimate is None:
+        return Change(None, f"in the estimate already; it saves {n.bytes_(extra)} of traffic a prompt")
+    typical = evaluate(s).typical
+    cost = typical.prefill.cost
+    kept = pass_time(cost, typical.prefill_roof)
+    apart = pass_time(replace(cost, cache_bytes=cost.cache_bytes + extra), typical.prefill_roof)
+    factor = float(apart.seconds) / float(kept.seconds)
+    what = f"in the estimate already: it keeps {n.bytes_(extra)} of a prompt's traffic on chip"
+    note = (
+        f"; without it the first token would take {n.factor(factor)} as long"
+        if factor >= 1.02
+        else ", which arithmetic hides here"
+    )
+    return Change(None, what + note, worth=replace(NOTHING, ttft=factor), standing=True)
+
+
+PROMPT = (
+    Technique(
+        "fuse_attention",
+        "Fuse attention's kernels",
+        2,
+        "prefill",
+        "prefill",
+        "scores written to memory and read again",
+        "a runtime with such kernels (flash attention) for this chip and cache format",
+        fuse_attention,
+    ),
+    Technique(
+        "cache_prefix",
+        "Cache the shared prefix",
+        5,
+        "prefill",
+        "prefill",
+        "prompt tokens computed again for every request",
+        "memory for the prefix, and requests routed to where it is",
+        cache_prefix,
+    ),
+    Technique(
+        "trim_prompt",
+        "Trim the prompt",
+        5,
+        "prefill",
+        "prefill",
+        "prompt tokens that the answer does not need",
+        "instructions or context cut: quality to be evaluated again",
+        trim_prompt,
+        evaluate_quality=True,
+    ),
+    Technique(
+        "chunk_prefill",
+        "Chunk the prefill",
+        7,
+        "prefill",
+        "prefill",
+        "streams that stall behind a long prompt",
+        "the newcomer's first token comes later",
+        chunk_prefill,
+    ),
+)

@@ -1,0 +1,170 @@
+"""``advise`` and ``solve``: the contract's keys, gains as factors, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from slmopt.advice.diagnosis import PARTS
+from slmopt.specs.library import preset_root
+from tests.cli.command import CARD, MODEL_1B, MODEL_7B, SMALL, call
+
+EVEN = ("--bandwidth-fraction", "1", "--compute-fraction", "1", "--fixed-ms", "0")
+SERVER = ("--model", MODEL_7B, "--device", CARD, "--weights", "16", "--kv", "16", *EVEN)
+
+
+def advise(*flags: str):
+    answer = call("advise", *flags, "--json")
+    assert answer.code == 0, answer.err
+    return answer.json
+
+
+def test_the_articles_server():
+    found = advise(*SERVER, "--batch", "16", "--prompt", "2000", "--output", "200", "--context", "4000")
+    assert found["bottleneck"] == {
+        "ttft": "compute",
+        "tpot": "cache",
+        "throughput": "cache",
+        "capacity": "cache",
+    }
+    techniques = {t["id"]: t for t in found["techniques"]}
+    keys = {"id", "pile", "applies", "why", "ttft_gain", "tpot_gain", "throughput_gain", "capacity_gain"}
+    assert all(keys <= t.keys() for t in found["techniques"])
+    assert techniques["group_heads"]["capacity_gain"] == pytest.approx(125 / 31)
+    assert techniques["quantise_weights"]["ttft_gain"] == pytest.approx(1.0)
+    assert "compute-bound" in techniques["quantise_weights"]["why"]
+    assert techniques["cache_prefix"]["tpot_gain"] == pytest.approx(1.0)
+    assert techniques["keep_resident"]["applies"] is False
+    assert found["targets"] == []
+
+
+def test_targets_are_judged_and_the_smallest_change_named():
+    flags = ("--prompt", "2000", "--output", "200", "--ttft-ms", "50", "--tpot-ms", "40", "--users", "31")
+    found = advise(*SERVER, *flags, "--context", "4000", "--memory-gb", "70", "--tokens-per-s", "100")
+    judged = {t["name"]: t for t in found["targets"]}
+    assert judged["tpot"]["met"] is True
+    assert judged["tpot"]["target"] == pytest.approx(0.04)
+    assert judged["ttft"]["verdict"] == "missed"
+    assert judged["ttft"]["value"] == pytest.approx(0.07)
+    assert judged["users"] == {**judged["users"], "met": True, "value": 31.0, "target": 31.0}
+    assert judged["memory"]["met"] is True
+    assert judged["tokens_per_s"]["met"] is True
+    assert {change["target"] for change in found["changes"]} == {"ttft"}
+    assert any("prompt of 1,428 tokens" in change["change"] for change in found["changes"])
+
+
+SWEEP = preset_root() / "this_machine"
+HERE = ("--model", "llama-3.2-1b", "--device", "epyc-2core", "--weights", "q4_0")
+
+
+def test_measurements_change_the_diagnosis(tmp_path):
+    file = str(SWEEP / "llama-bench_1b_Q4_0.csv")
+    found = advise(*HERE, "--measured", file)
+    assert found["bottleneck"]["tpot"] in ("weights", "software")
+    assert {item["id"]: item["state"] for item in found["checklist"]}["measure"] == "done"
+    slow = tmp_path / "slow.csv"
+    slow.write_text(
+        "model,device,phase,tokens_per_s,batch,context,weight_format\n"
+        "Llama-3.2-1B,AMD EPYC 2 cores,decode,1.5,1,100,Q4_0\n",
+        encoding="utf-8",
+    )
+    told = advise(*HERE, "--measured", str(slow))
+    assert told["bottleneck"]["tpot"] == "software"
+    assert told["without"]["tpot"]["software"] > 2
+    other = call("advise", "--model", "llama-3.1-70b", "--device", "h200-sxm-141gb", "--measured", file)
+    assert other.code == 0
+    assert "no row is of" in other.err
+
+
+def test_a_rate_makes_times_percentiles():
+    alone = advise(*SERVER, "--prompt", "2000", "--ttft-ms", "500")["targets"][0]
+    busy = advise(*SERVER, "--prompt", "2000", "--ttft-ms", "500", "--rate", "1")["targets"][0]
+    assert not alone["p95"]
+    assert busy["p95"]
+    assert busy["value"] > alone["value"]
+    assert advise(*SERVER, "--prompt", "2000", "--rate", "100")["bottleneck"]["ttft"] == "queueing"
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (),
+        ("--ttft-ms", "500", "--tpot-ms", "40", "--users", "3"),
+        ("--rate", "1"),
+        ("--draft-tokens", "4", "--acceptance", "0.6", "--draft-cost", "0.1", "--verify-cost", "0.4"),
+        ("--output", "1"),
+    ],
+)
+@pytest.mark.parametrize("device", ["rtx-4090", "snapdragon-8-elite", SMALL, "cpu-ddr4-2666-dual"])
+def test_text_and_json_hold_everywhere(device, flags):
+    where = ("--model", "llama-3.2-1b", "--device", device, *flags)
+    text = call("advise", *where)
+    assert text.code == 0, text.err
+    assert text.out.startswith("What holds it back")
+    assert "**" not in text.out
+    found = advise(*where)
+    assert all(part is None or part in PARTS for part in found["bottleneck"].values())
+    assert len(found["checklist"]) >= 12
+
+
+def test_solve_by_hand_and_in_words():
+    flags = (
+        "--model",
+        MODEL_1B,
+        "--device",
+        SMALL,
+        "--weights",
+        "16",
+        *EVEN,
+        "--prompt",
+        "1000",
+        "--output",
+        "1",
+    )
+    answer = call("solve", *flags, "--for", "peak_tflops", "--target", "ttft_ms=250", "--json")
+    found = answer.json
+    assert found["value"] == pytest.approx(8.0)
+    assert found["unit"] == "TFLOPS"
+    assert found["target"] == {"ttft_ms": 250.0}
+    assert found["reachable"] is True
+    text = call("solve", *flags, "--for", "prompt", "--target", "ttft_ms=250", "--level", "ceiling").out
+    assert "prompt of 500 tokens just gives" in text
+
+
+def test_solve_says_what_is_out_of_reach():
+    flags = ("--model", MODEL_1B, "--device", SMALL, "--weights", "16")
+    answer = call("solve", *flags, "--for", "bandwidth_gbs", "--target", "ttft_ms=1", "--json")
+    assert answer.code == 0
+    assert answer.json["reachable"] is False
+    assert answer.json["value"] is None
+    assert answer.json["why"]
+    listed = call("solve", *flags, "--for", "device", "--target", "tpot_ms=5", "--json").json
+    assert "h100-sxm-80gb" in listed["value"]
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("advise --ttft-ms 0", "--ttft-ms = 0"),
+        ("advise --users 0", "--users = 0"),
+        ("advise --rate -1", "--rate = -1"),
+        ("advise --tpot-ms ten", "'ten' is not a number"),
+        ("advise --measured nowhere.csv", "nowhere.csv"),
+        ("advise --verify-cost -1", "--verify-cost = -1"),
+        ("advise --draft-device rtx-4090", "draft_device needs draft_model"),
+        ("solve --for bits", "--target"),
+        ("solve --for speed --target tpot_ms=5", "--for"),
+        ("solve --for bits --target tpot=5", "--target"),
+        ("solve --for bits --target tpot_ms", "--target"),
+        ("solve --for bits --target tpot_ms=x", "'x' is not a number"),
+        ("solve --for bits --target tpot_ms=0", "must be above 0"),
+        ("solve --for bits --target tpot_ms=5 --rate 0", "--rate = 0"),
+        ("solve --for bits --target tpot_ms=5 --level best", "--level"),
+    ],
+)
+def test_bad_input_is_one_line(command, named):
+    name, *flags = command.split()
+    answer = call(name, "--model", MODEL_7B, "--device", CARD, *flags)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.count("\n") == 1
+    assert named in answer.err
