@@ -85,7 +85,7 @@ def solve_for(scenario: Scenario) -> None:
                 persist_state="session",
             )
         with name:
-            target = st.selectbox(
+            aimed = st.selectbox(
                 "Target",
                 list(TARGETS),
                 index=1,
@@ -111,9 +111,9 @@ def solve_for(scenario: Scenario) -> None:
             parts.error_box("The target's value is 0: give one above 0.", "slm_solve_error")
             return
         if variable == DEVICE:
-            found = devices_that_meet(scenario, target, wanted, at)
+            found = devices_that_meet(scenario, aimed, wanted, at)
         else:
-            found = solve(scenario, cast("Variable", variable), target, wanted, at)
+            found = solve(scenario, cast("Variable", variable), aimed, wanted, at)
         st.markdown(solve_words.sentence(found))
         if found.devices:
             parts.data_table(tables.devices(found), "slmopt-devices.csv")

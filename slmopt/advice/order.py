@@ -113,7 +113,7 @@ def _in_articles_order(scenario: Scenario, measure: Measure) -> Stack:
     start = now = _measured(scenario, scenario, measure)
     at, steps = scenario, []
     for technique in candidates():
-        change = technique.apply(at)
+        change = technique.change(at)
         if change.after is None:
             continue
         after = _measured(scenario, change.after, measure)
@@ -135,7 +135,7 @@ def _best_first(scenario: Scenario, measure: Measure) -> Stack:
     at, steps = scenario, []
     left = list(candidates())
     while left:
-        tried = [(technique, technique.apply(at)) for technique in left]
+        tried = [(technique, technique.change(at)) for technique in left]
         found = [
             Step(t, c, now, after := _measured(scenario, c.after, measure), better(measure, now, after))
             for t, c in tried

@@ -42,7 +42,7 @@ def plan(scenario: Scenario) -> tuple[Trial, ...]:
     """All techniques, in the articles' order, each alone against the scenario as it is; other strengths among them."""
     trials = []
     for technique in TECHNIQUES:
-        change = technique.apply(scenario)
+        change = technique.change(scenario)
         found = None if change.standing else change.worth
         if change.after is not None:
             found = gain(scenario, change.after)

@@ -31,6 +31,7 @@ def cache_prefix(s: Scenario) -> Change:
         return Change(
             None, "the shared part is cached already" if s.prefix_hit else "the prompt is too short to share"
         )
+    # A context that was capped below the prompt can hold no more.
     shared = max(s.shared_prefix, min(hit, s.depth))
     return Change(
         s.change(prefix_hit=hit, shared_prefix=shared),

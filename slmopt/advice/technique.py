@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario
 
 Pile = Literal["fewer_bytes", "more_tokens", "capacity", "prefill", "hardware", "software"]
@@ -62,3 +63,10 @@ class Technique:
     apply: Callable[[Scenario], Change]
     rung_of: str = ""
     evaluate_quality: bool = False
+
+    def change(self, scenario: Scenario) -> Change:
+        """The technique applied; where what it asks for makes no valid scenario, why not."""
+        try:
+            return self.apply(scenario)
+        except SpecError as error:
+            return Change(None, f"what it asks for does not go together: {str(error).rstrip('.')}")

@@ -66,7 +66,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"slmopt {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
-    for module in (
+    modules = (
         estimate,
         advise,
         solve,
@@ -79,6 +79,7 @@ def build_parser() -> Parser:
         measure,
         report,
         listing,
-    ):
+    )
+    for module in modules:
         module.add_commands(commands)
     return parser

@@ -8,7 +8,10 @@ from types import MappingProxyType
 
 import pandas as pd
 
+from slmopt.advice.checklist import checklist
+from slmopt.advice.diagnosis import diagnose
 from slmopt.advice.drafting import drafting
+from slmopt.advice.goals import goals
 from slmopt.advice.plan import plan
 from slmopt.figures.measured_marks import Group
 from slmopt.figures.named import Named
@@ -26,7 +29,10 @@ from slmopt.theory.model_shape import params_by_role
 from slmopt.theory.roofline_points import roofline_view
 from slmopt.words import arithmetic, measured_rows, model_arithmetic
 from slmopt.words import batching as batching_words
+from slmopt.words import checklist as checklist_words
+from slmopt.words import diagnosis as diagnosis_words
 from slmopt.words import first_token as first_token_words
+from slmopt.words import goals as goal_words
 from slmopt.words import memory as memory_words
 from slmopt.words import model as model_words
 from slmopt.words import overview as overview_words
@@ -36,6 +42,7 @@ from slmopt.words import speculation as speculation_words
 from slmopt.words.engines import rule_lines
 from slmopt.words.measurements import Said
 from slmopt.words.questions import QUESTIONS
+from slmopt.words.scenario_line import escape
 
 Tile = tuple[str, str, str, str]
 """Label with the unit, value, note, help: plain text."""
@@ -157,13 +164,14 @@ def _speculation(scenario: Scenario) -> Section:
 def _plan(scenario: Scenario) -> Section:
     e, trials = evaluate(scenario), plan(scenario)
     words = plan_words
+    notes = [
+        *diagnosis_words.sentences(e, diagnose(scenario)),
+        *(goal_words.sentence(goal) for goal in goals(e)),
+        *words.steps(e, trials),
+        *(escape(checklist_words.line(item)) for item in checklist(scenario)),
+    ]
     return _section(
-        "plan",
-        scenario,
-        words.answer(trials),
-        words.tiles(trials),
-        arithmetic.plan(e, trials),
-        words.steps(e, trials),
+        "plan", scenario, words.answer(trials), words.tiles(trials), arithmetic.plan(e, trials), notes
     )
 
 

@@ -115,9 +115,18 @@ FORMULAS: Final = (
         "Gain of a technique",
         "gain = estimate before / estimate after",
         "The technique changes the scenario, and the same pass is computed again. Ratios of bounds bound nothing, so a gain is of estimates.",
-        "Each technique stands alone: gains do not simply multiply.",
+        "Each technique stands alone: gains do not simply multiply. Drafting counts what checking typically costs.",
         "This project's definition",
         "slmopt.advice.plan",
+    ),
+    Formula(
+        "Waiting at a rate",
+        "mean wait = ρ · S / (2 · (1 − ρ)), ρ = rate · S, S the prefill",
+        "Prompts come at random and are processed one after the other; decode has the device for the rest of the time. The 95th "
+        "percentile follows from the same queue's distribution.",
+        "One shape of request, prompts whole and in order; more sequences than memory holds are called saturated.",
+        "F. Pollaczek, A. Khinchine (1930); A. K. Erlang (1909)",
+        "slmopt.theory.queueing",
     ),
     Formula(
         "Share of the ceiling",

@@ -1,0 +1,32 @@
+"""Advice of any valid scenario: techniques apply or say why not, and stack in both orders."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from slmopt.advice.order import stack
+from slmopt.advice.plan import plan
+from slmopt.specs.scenario import Scenario
+from tests.strategies import scenarios
+
+
+@given(scenarios())
+@settings(max_examples=25)
+def test_every_technique_applies_or_says_why_not(scenario):
+    for trial in plan(scenario):
+        assert trial.change.what
+
+
+@given(scenarios())
+@settings(max_examples=10)
+def test_gains_stack_in_both_orders(scenario):
+    for order in ("articles", "best"):
+        assert stack(scenario, "reply", order) is not None
+
+
+def test_a_prefix_is_cached_where_the_context_is_capped_below_the_prompt():
+    capped = Scenario(prompt=5690, output=208, context=2965)
+    (trial,) = [one for one in plan(capped) if one.technique.apply.__name__ == "cache_prefix"]
+    assert trial.change.after is not None
+    assert trial.change.after.shared_prefix == 2965
+    assert trial.change.after.prefix_hit == 4552
