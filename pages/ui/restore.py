@@ -24,6 +24,7 @@ DEFAULT: Final = Scenario()
 _NONE: Final = {"cache_v": SAME, "draft_model": NO_DRAFT}
 _UNITS: Final = ("prefill_unit", "decode_unit")
 _CHOICES: Final = ("model", "device", "weights", "cache_k", "cache_v", "draft_model")
+_APART: Final = ("compute", "host", "full_windows", "calibration", "version", "name")
 _PLAIN: Final = ("engine", "allocation", "parallel")
 
 
@@ -53,8 +54,7 @@ def take(wanted: Scenario) -> list[str]:
     _take_host(wanted.host)
     st.session_state["full_windows"] = bool(wanted.full_windows)
     st.session_state["fit"] = None if wanted.calibration is None else wanted.calibration.text()
-    others = {"compute", "host", "full_windows", "calibration", "version", "name"}
-    held = {*_CHOICES, *fields.FIELDS, *_PLAIN, *_UNITS, *others}
+    held = {*_CHOICES, *fields.FIELDS, *_PLAIN, *_UNITS, *_APART}
     lost += [
         not_in_panel(name, getattr(wanted, name))
         for name in Scenario.model_fields
@@ -78,6 +78,8 @@ def address() -> dict[str, str]:
             said[name] = str(held)
     if st.session_state.get("full_windows"):
         said["full_windows"] = "true"
+    if st.session_state.get("fit"):
+        said["fit"] = str(st.session_state["fit"])
     host = st.session_state.get("host")
     if host is not None and host != library().devices[HOST].name:
         said["host"] = str(host)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slmopt.advice.fitted import scaled, with_rates
 from slmopt.advice.technique import Change, Technique
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario
@@ -13,14 +14,14 @@ from slmopt.words import numbers as n
 def more_bandwidth(s: Scenario) -> Change:
     """The same device with twice the bandwidth."""
     doubled = 2.0 * resolve(s).bandwidth / 1e9
-    return Change(s.change(bandwidth_gbs=doubled), n.trimmed(n.bytes_per_s(doubled * 1e9)))
+    return Change(with_rates(s, "bandwidth_gbs", doubled), n.trimmed(n.bytes_per_s(doubled * 1e9)))
 
 
 def more_arithmetic(s: Scenario) -> Change:
     """The same device with twice every matrix rate."""
     setup = resolve(s)
     if s.peak_tflops is not None:
-        return Change(s.change(peak_tflops=2.0 * s.peak_tflops), f"{2.0 * s.peak_tflops:g} TFLOPS")
+        return Change(with_rates(s, "peak_tflops", 2.0 * s.peak_tflops), f"{2.0 * s.peak_tflops:g} TFLOPS")
     if not any(unit.peak_tflops for unit in setup.device.units):
         return Change(None, "no matrix rate is known for this device")
     units = tuple(
@@ -31,7 +32,7 @@ def more_arithmetic(s: Scenario) -> Change:
     doubled = setup.device.model_copy(
         update={"units": units, "id": f"{setup.device.id}-2x-arithmetic", "name": name}
     )
-    return Change(s.change(device=doubled), "twice every matrix rate")
+    return Change(s.change(device=doubled, calibration=scaled(s, rate=2.0)), "twice every matrix rate")
 
 
 def more_devices(s: Scenario) -> Change:

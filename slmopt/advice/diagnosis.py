@@ -107,36 +107,41 @@ def components(time: PassTime) -> dict[Part, float]:
     Where two memories take turns, each with a side of its own, the parts of the side that is longer over both stand for
     the whole.
     """
-    side, _ = _sides(time)
+    side, _, added = _sides(time)
     shown = sum(side.values())
-    busy = float(time.busy_s) - float(time.link_s)
+    busy = float(time.busy_s) - float(time.link_s) - sum(added.values())
     scale = busy / shown if shown > 0 else 0.0
-    parts = {part: seconds * scale for part, seconds in side.items()}
+    parts = {part: seconds * scale for part, seconds in side.items()} | added
     link: dict[Part, float] = {"link": float(time.link_s)} if float(time.link_s) else {}
     return {**parts, **link, "fixed_time": float(time.fixed_s)}
 
 
-def _sides(time: PassTime) -> tuple[dict[Part, float], float]:
-    """The parts of the longer side, and the time of the other."""
+def _sides(time: PassTime) -> tuple[dict[Part, float], float, dict[Part, float]]:
+    """The parts of the longer side, the time of the other, and what a fit found to come on top of both."""
     memory: dict[Part, float] = {"weights": float(time.weight_s), "cache": float(time.cache_s)}
     compute: dict[Part, float] = {"compute": float(time.matmul_s), "attention": float(time.attention_s)}
-    if float(time.compute_s) > float(time.memory_s):
-        return compute, float(time.memory_s)
-    return memory, float(np.nan_to_num(time.compute_s))
+    added: dict[Part, float] = {}
+    if time.overlap is not None and not np.isnan(float(time.compute_s)):
+        added["attention"] = compute.pop("attention")
+        if bool(time.joined):
+            return {**memory, **compute}, 0.0, added
+    other = sum(compute.values())
+    if other > float(time.memory_s):
+        return compute, float(time.memory_s), added
+    return memory, float(np.nan_to_num(other)), added
 
 
 def without(time: PassTime, *gone: Part) -> float:
     """Seconds of the same pass without these parts; what the other side takes is left."""
     parts = components(time)
-    _, other = _sides(time)
-    apart = sum(parts.get(name, 0.0) for name in _ADDED)
-    side = sum(seconds for name, seconds in parts.items() if name not in _ADDED)
-    removed = sum(parts.get(part, 0.0) for part in gone if part not in _ADDED)
+    longer, other, _ = _sides(time)
+    apart = sum(seconds for name, seconds in parts.items() if name not in longer)
+    side = sum(parts[name] for name in longer)
+    removed = sum(parts[part] for part in gone if part in longer)
     left = max(min(other, side), side - removed)
-    return left + apart - sum(parts.get(part, 0.0) for part in gone if part in _ADDED)
+    return left + apart - sum(parts.get(part, 0.0) for part in gone if part not in longer)
 
 
-_ADDED: tuple[Part, ...] = ("link", "fixed_time")
 _OF_A_PASS: tuple[Part, ...] = ("weights", "cache", "compute", "attention", "link", "fixed_time")
 
 
@@ -165,10 +170,10 @@ def _pass(
 def _after(time: PassTime, gone: Part) -> Part | None:
     """What takes most of the time once a part is gone: the rest of its side, or the other side's larger part."""
     parts = components(time)
-    side, other = _sides(time)
+    side, other, _ = _sides(time)
     rest = {part: seconds for part, seconds in parts.items() if part != gone}
     if sum(seconds for part, seconds in side.items() if part != gone) < other and gone in side:
-        rest = {part: seconds for part, seconds in rest.items() if part in _ADDED}
+        rest = {part: seconds for part, seconds in rest.items() if part not in side}
         opposite: dict[Part, float] = (
             {"weights": float(time.weight_s), "cache": float(time.cache_s)}
             if "compute" in side
@@ -182,7 +187,11 @@ def _after(time: PassTime, gone: Part) -> Part | None:
 def usual_factors(setup: Setup) -> Factors:
     """What such devices reach, whatever fractions were entered."""
     plain = setup.scenario.change(
-        bandwidth_fraction=None, compute_fraction=None, fixed_ms=None, attention_tflops=None
+        bandwidth_fraction=None,
+        compute_fraction=None,
+        fixed_ms=None,
+        attention_tflops=None,
+        calibration=None,
     )
     return resolve(plain).factors
 
@@ -200,9 +209,15 @@ def _best_roof(setup: Setup, roof: Roof, usual: Factors) -> Roof:
     return replace(
         roof,
         bandwidth=roof.bandwidth * bandwidth,
+        batched_bandwidth=_batched(setup, roof, usual),
         peak=roof.peak * compute,
         attention_peak=max(roof.attention_peak, roof.peak * compute),
     )
+
+
+def _batched(setup: Setup, roof: Roof, usual: Factors) -> float | None:
+    held = roof.batched_bandwidth
+    return None if held is None else max(held, usual.bandwidth[2] * setup.bandwidth)
 
 
 def _seen(finding: Finding, phase: str, observed: Observed | None) -> Finding:

@@ -71,7 +71,9 @@ def comparable(before: Scenario, after: Scenario) -> Scenario:
     between them for reasons that quantising does not change: a gain would count them. What bandwidth reaches is kept
     apart, since 16-bit weights reach more of the same chip.
     """
-    if before.weights == after.weights and before.weight_bits == after.weight_bits:
+    same = before.weights == after.weights and before.weight_bits == after.weight_bits
+    # A fit has the machine's own rates, whatever the format.
+    if same or after.fit is not None:
         return after
     own, then = resolve(before).factors, resolve(after).factors
     values: dict[str, object] = {}
@@ -85,9 +87,13 @@ def comparable(before: Scenario, after: Scenario) -> Scenario:
 def gain(before: Scenario, after: Scenario) -> Gain:
     """How much better ``after`` is, what software reaches being equal (:func:`comparable`).
 
+    Where the scenario's fit does not apply to ``after``, both sides rest on reference measurements.
+
     Under an unknown matrix rate the first token's factor is the smaller of those at both ends of the known rates: between
     them the ratio of two passes runs one way, so the true factor is no smaller.
     """
+    if before.fit is not None and after.fit is None:
+        before = before.change(calibration=None)
     old, new = headline(evaluate(before)), headline(evaluate(comparable(before, after)))
     return Gain(
         ttft=_least([_ratio(a, b) for a, b in zip(old.ttft_s, new.ttft_s, strict=True)]),

@@ -103,6 +103,8 @@ def variants(s: Scenario) -> tuple[Variant, ...]:
 def search(s: Scenario) -> pd.DataFrame:
     """One row for each preset device and variant, typical estimate; times NaN where a rate is not known, sequences where memory is.
 
+    All devices stand at what such devices reach; a fit of one machine says nothing of the others.
+
     Columns: device, device_name, device_class, weights, weights_id, bits, techniques, ttft_s, tpot_s, tokens_per_s,
     sequences, held_bytes, usable_bytes, fits, power_w, price_per_hour, joules_per_token, price_per_million.
     """
@@ -114,6 +116,7 @@ def search(s: Scenario) -> pd.DataFrame:
         "peak_tflops": None,
         "capacity_gb": None,
         "prefill_unit": None,
+        "calibration": None,
     }
     clean = s.change(**plain, decode_unit=None, power_w=None, price_per_hour=s.price_per_hour)
     frames = [_on_all_devices(variant) for variant in variants(clean)]

@@ -83,7 +83,7 @@ def keep_resident(s: Scenario) -> Change:
 def fix_software(s: Scenario) -> Change:
     """Fractions that are entered or fitted and below what nine of ten such devices reach, brought to the median."""
     own = resolve(s).factors
-    usual = resolve(s.change(bandwidth_fraction=None, compute_fraction=None)).factors
+    usual = resolve(s.change(bandwidth_fraction=None, compute_fraction=None, calibration=None)).factors
     values: dict[str, object] = {}
     said = []
     pairs = (

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
+from slmopt.advice.fitted import with_rates
 from slmopt.advice.gains import comparable
 from slmopt.advice.goals import meets
 from slmopt.advice.measures import At, MeasureName, measure, phases_at
@@ -131,7 +132,13 @@ def devices_that_meet(scenario: Scenario, target: str, value: float, at: At = "t
     """The preset devices on which the scenario meets the target, the one with the least bandwidth first."""
     name, scale, _ = TARGETS[target]
     plain = scenario.change(
-        bandwidth_gbs=None, peak_tflops=None, capacity_gb=None, prefill_unit=None, decode_unit=None
+        bandwidth_gbs=None,
+        peak_tflops=None,
+        capacity_gb=None,
+        prefill_unit=None,
+        decode_unit=None,
+        # A fit of one machine says nothing of the others.
+        calibration=None,
     )
     met: list[tuple[Device, float]] = []
     for device in library().devices.values():
@@ -208,6 +215,8 @@ def _setter(s: Scenario, variable: Variable) -> Callable[[float], Scenario]:
         return lambda x: s.change(context=int(x), shared_prefix=min(s.shared_prefix, int(x)))
     if variable == "batch":
         return lambda x: s.change(batch=int(x))
+    if variable in ("bandwidth_gbs", "peak_tflops"):
+        return partial(with_rates, s, variable)
     return lambda x: s.change(**{variable: x})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slmopt.specs.base import SpecError
 from slmopt.specs.calibration import Calibration
@@ -113,7 +113,7 @@ def default_compute(engine: Engine, weights: WeightFormat) -> tuple[Rate | None,
 def achieved(scenario: Scenario, device: Device, weights: WeightFormat, presets: Library) -> Factors:
     """Achievable factors: those entered, else what reference measurements of the device's class reach.
 
-    With a fit only their origin tells of it: its rates are no fractions, and stand in the scenario.
+    A fit's rates are no fractions: :func:`of_fit` sets them in proportion.
     """
     known = _efficiency(device, weights, presets)
     b, c = known.bandwidth_fraction, known.compute_fraction
@@ -133,6 +133,21 @@ def achieved(scenario: Scenario, device: Device, weights: WeightFormat, presets:
         origin="; ".join(parts) if scenario.fit is None else _fit_words(scenario.fit, own, entered),
         fitted=fitted or scenario.fit is not None,
     )
+
+
+def of_fit(factors: Factors, scenario: Scenario, bandwidth: float, peak: PhasePeak) -> Factors:
+    """The factors with what the scenario's fit reaches of the published rates (bytes/s; decode's FLOP/s) in them."""
+    fit = scenario.fit
+    if fit is None:
+        return factors
+    values: dict[str, object] = {}
+    if scenario.bandwidth_fraction is None:
+        values["bandwidth"] = (min(1.0, fit.bandwidth_gbs * 1e9 / bandwidth),) * 3
+    if scenario.compute_fraction is None and fit.matrix_tflops is not None and peak.estimate is not None:
+        values["compute"] = (min(1.0, fit.matrix_tflops * 1e12 / peak.estimate),) * 3
+    if scenario.fixed_ms is None:
+        values["fixed_s"] = fit.fixed_ms / 1e3
+    return replace(factors, **values)  # type: ignore[arg-type]
 
 
 def _fit_words(fit: Calibration, own: list[float | None], entered: str) -> str:

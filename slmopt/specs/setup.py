@@ -13,7 +13,7 @@ from slmopt.specs.formats import CacheFormat, WeightFormat
 from slmopt.specs.library import Library, find, library
 from slmopt.specs.model import Model
 from slmopt.specs.places import Host, Wire, host_of, refuse_impossible, wire_of
-from slmopt.specs.rates import Factors, PhasePeak, achieved, phase_peak
+from slmopt.specs.rates import Factors, PhasePeak, achieved, of_fit, phase_peak
 from slmopt.specs.scenario import UNITS, Scenario, named
 from slmopt.specs.weights import stored_bytes
 
@@ -72,6 +72,8 @@ def resolve(scenario: Scenario) -> Setup:
     wire = wire_of(scenario, device)
     host = host_of(scenario, weights, presets)
     capacity = scenario.capacity_gb * GB if scenario.capacity_gb is not None else _sold_capacity(device)
+    bandwidth = (scenario.bandwidth_gbs or device.bandwidth_gbs) * 1e9
+    decode = phase_peak(device, weights, scenario, scenario.decode_unit)
     return Setup(
         scenario=scenario,
         model=model,
@@ -79,13 +81,13 @@ def resolve(scenario: Scenario) -> Setup:
         weights=weights,
         cache_k=cache_k,
         cache_v=cache_v,
-        bandwidth=(scenario.bandwidth_gbs or device.bandwidth_gbs) * 1e9,
+        bandwidth=bandwidth,
         capacity=capacity,
         buffers=(scenario.buffers_gb or 0.0) * GB,
         weight_bytes=stored_bytes(weights, model),
-        decode=phase_peak(device, weights, scenario, scenario.decode_unit),
+        decode=decode,
         prefill=phase_peak(device, weights, scenario, scenario.prefill_unit),
-        factors=achieved(scenario, device, weights, presets),
+        factors=of_fit(achieved(scenario, device, weights, presets), scenario, bandwidth, decode),
         draft=draft,
         power_w=scenario.power_w or device.power_w,
         price_per_hour=device.price_per_hour if scenario.price_per_hour is None else scenario.price_per_hour,

@@ -62,7 +62,7 @@ class PassTime:
 
     ``busy_s`` is the time without the fixed one: of one memory the longer side (and in an estimate the link), of two
     the sum of both. ``link_s`` is a plain zero without a link. ``serial_s``, a part of ``busy_s``, is what comes on top of
-    the longer side where a fit found that the sides do not hide one another wholly.
+    the longer side where a fit found that the sides do not hide one another wholly (``overlap``, as it found it).
     """
 
     cost: PassCost
@@ -76,6 +76,7 @@ class PassTime:
     kind: Kind
     source: str
     serial_s: Numbers = 0.0
+    overlap: Overlap | None = None
 
     @property
     def memory_s(self) -> Numbers:
@@ -91,6 +92,12 @@ class PassTime:
     def seconds(self) -> Numbers:
         """The time of the pass; by memory alone where the compute time is unknown."""
         return self.busy_s + self.fixed_s
+
+    @property
+    def joined(self) -> npt.NDArray[np.bool_]:
+        """Whether a fit found that reading and matrix products follow one another in such a pass."""
+        several = np.asarray(self.cost.tokens) > 1
+        return several if self.overlap == "single" else np.full_like(several, self.overlap == "none")
 
     @property
     def link_bound(self) -> npt.NDArray[np.bool_]:
@@ -130,7 +137,18 @@ def pass_time(cost: PassCost, roof: Roof) -> PassTime:
         link = cost.link_bytes / roof.link_bandwidth + cost.messages * roof.link_latency_s
         busy = np.maximum(busy, link) if roof.kind == "ceiling" else busy + link
     return PassTime(
-        cost, weight, cache, matmul, attention, link, busy, roof.fixed_s, roof.kind, roof.source, serial
+        cost,
+        weight,
+        cache,
+        matmul,
+        attention,
+        link,
+        busy,
+        roof.fixed_s,
+        roof.kind,
+        roof.source,
+        serial,
+        roof.overlap,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.scenario import UNITS, Scenario
 from slmopt.specs.setup import resolve
 from slmopt.words import numbers as n
@@ -27,6 +28,7 @@ _SAID = {
     "bandwidth_fraction": "bandwidth reached",
     "compute_fraction": "matrix rate reached",
     "fixed_ms": "fixed time",
+    "calibration": "rates reached",
 }
 
 
@@ -60,6 +62,8 @@ def differences(first: Scenario, other: Scenario) -> str:
 def _change(name: str, value: object) -> str:
     if name == "batch" and isinstance(value, int):
         return sequences(value)
+    if isinstance(value, Calibration):
+        return "estimates fitted to rows"
     word = _SAID.get(name, name.replace("_", " "))
     if value is None:
         return f"{word} as the preset"

@@ -9,6 +9,7 @@ from hypothesis import given
 
 from slmopt.advice.diagnosis import METRICS, components, diagnose, without
 from slmopt.advice.observed import observe
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
@@ -186,6 +187,40 @@ def test_parts_add_up_to_the_pass_and_removing_one_never_hurts(s):
             for part, gain in found[metric].gains.items()
             if part != "capacity"
         )
+
+
+@pytest.mark.parametrize("overlap", ["products", "single", "none"])
+@pytest.mark.parametrize("batch", [1, 16])
+@pytest.mark.parametrize("attention", [None, 0.4])
+def test_parts_of_a_fitted_pass_add_up_and_go_as_the_pass_says(overlap, batch, attention):
+    """What follows the longer side is a part of its own: removing it takes its whole time."""
+    fit = Calibration(
+        overlap=overlap,
+        bandwidth_gbs=700,
+        batched_gbs=500,
+        matrix_tflops=3,
+        attention_tflops=attention,
+        fixed_ms=1,
+    )
+    s = scenario({"model": "llama-3.1-8b", "device": "rtx-4090", "batch": batch, "calibration": fit})
+    typical = evaluate(s).typical
+    for time, roof in ((typical.decode, typical.decode_roof), (typical.prefill, typical.prefill_roof)):
+        assert sum(components(time).values()) == pytest.approx(float(time.seconds))
+        for part, lacking in WITHOUT.items():
+            oracle = pass_time(replace(time.cost, **lacking), roof)
+            assert without(time, part) == pytest.approx(float(oracle.seconds)), part
+        assert without(time, "fixed_time") == pytest.approx(float(time.busy_s))
+    found = diagnose(s)
+    for metric in METRICS:
+        assert all(gain >= 1 - 1e-9 for part, gain in found[metric].gains.items() if part != "capacity")
+
+
+def test_a_fit_below_what_nine_of_ten_reach_names_the_software():
+    slow = Calibration(bandwidth_gbs=100, matrix_tflops=80, fixed_ms=0.1)
+    found = diagnose(scenario({"model": "llama-3.1-8b", "device": "rtx-4090", "calibration": slow}))["tpot"]
+    assert found.part == "software"
+    assert found.next_part == "weights"
+    assert found.gains["software"] > 5
 
 
 def test_what_stays_in_main_memory_and_what_a_link_costs_are_part_of_the_pass():

@@ -62,6 +62,12 @@ def test_grouped_heads_hold_the_articles_125_sequences():
     assert found.capacity == pytest.approx(125 / 31)
 
 
+def test_no_more_is_shared_than_is_cached_when_it_decodes():
+    after = trials({"context": 0})["cache_prefix"].change.after
+    assert after.prefix_hit > 0
+    assert after.shared_prefix == 0
+
+
 def test_a_cached_prefix_helps_the_first_token_and_not_streaming():
     found = trials({**SERVER, **EVEN, "shared_prefix": 1500})["cache_prefix"].gain
     assert found is not None

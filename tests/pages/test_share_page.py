@@ -9,6 +9,7 @@ import pytest
 
 from pages.ui.handing import JUDGED_KEY, own_records
 from pages.ui.state import HOUSE_TARGETS
+from slmopt.specs.calibration import Calibration
 from slmopt.specs.library import library
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.specs.scenario_file import to_file
@@ -116,6 +117,18 @@ def test_the_link_follows_a_file_at_once_and_opens_the_same_scenario():
     assert asked.keys() == {*OPENED, "v"}
     opened = open_page("overview_page", **asked).session_state["_slmopt_valid"]
     assert opened == scenario({**OPENED, **HOUSE_TARGETS})
+
+
+def test_a_fit_travels_by_file_and_by_link():
+    fit = Calibration(overlap="single", bandwidth_gbs=333.3, batched_gbs=300.1, rows=12, batch=(1, 8))
+    made = scenario({"device": "rtx-3090", "calibration": fit, **HOUSE_TARGETS})
+    app = upload(open_page("share_page"), to_file(made).encode())
+    assert words.taken(0) in said(app)
+    assert app.session_state["_slmopt_valid"] == made
+    asked = dict(parse_qsl(app.code[0].value.partition("?")[2]))
+    assert open_page("overview_page", **asked).session_state["_slmopt_valid"] == made
+    upload(app, to_file(made.change(calibration=None)).encode(), "b.json")
+    assert app.session_state["_slmopt_valid"].calibration is None
 
 
 def test_own_records_come_back_and_are_named():

@@ -234,7 +234,8 @@ def test_more_devices_never_slow_the_ceiling_nor_hold_less(s, few_devices, more,
     for name in ("decode", "prefill"):
         a, b = getattr(less.ceiling, name), getattr(much.ceiling, name)
         assert float(b.seconds) <= float(a.seconds) * (1 + 1e-12)
-    if s.engine == "exact":
+    # Without cached tokens any number fits.
+    if s.engine == "exact" and less.capacity.max_sequences is not None:
         assert much.capacity.max_sequences >= less.capacity.max_sequences
 
 
