@@ -21,6 +21,7 @@ from slmopt.measured.claims import claims
 from slmopt.measured.judged import Columns
 from slmopt.measured.match import match_device, match_weights
 from slmopt.measured.placed import Facts, Place, Row, place
+from slmopt.measured.text import any_number
 from slmopt.specs.library import library
 
 Ints = npt.NDArray[np.int64]
@@ -56,6 +57,7 @@ class Comparison:
     needs: tuple[str, ...]
 
 
+@any_number
 def compare(rows: pd.DataFrame, facts: Facts | None = None) -> Comparison:
     """Hold every row of a benchmark table (:mod:`slmopt.measured.table`) against its ceiling."""
     said = Facts() if facts is None else facts

@@ -11,6 +11,7 @@ from slmopt.measured.text import (
     MAX_NESTING,
     Budget,
     UnreadableFile,
+    any_number,
     decode,
     gunzip,
     is_gzip,
@@ -22,6 +23,7 @@ from slmopt.measured.text import (
 __all__ = ["ReadResult", "UnreadableFile", "read_benchmark", "read_many"]
 
 
+@any_number
 def read_benchmark(name: str, content: bytes) -> ReadResult:
     """What a benchmark file holds.
 
@@ -40,6 +42,7 @@ def read_benchmark(name: str, content: bytes) -> ReadResult:
     return _read(name, content, 0, Budget(len(content)))
 
 
+@any_number
 def read_many(files: Iterable[tuple[str, bytes]]) -> ReadResult:
     """Several files as one result; a file that cannot be read is listed among the rows left out, with its reason."""
     parts = [

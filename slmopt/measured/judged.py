@@ -40,8 +40,6 @@ class Columns:
         self.kind = np.full(size, -1)
         self.places: list[Place] = []
 
-    # Rows without lengths have no work, and files may hold any number: what then is no number is told as unknown.
-    @np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore")
     def fill(self, at: Ints, found: Place) -> None:
         """Judge the rows ``at``, all of one kind."""
         self.kind[at] = len(self.places)

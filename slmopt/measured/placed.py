@@ -222,7 +222,7 @@ def _weights(
 
 def _fits(said: WeightFormat, model: Model | None, row: Row, bits: float) -> bool:
     """Whether the user's format is of the size that the row states, if it states one."""
-    if model is None or math.isnan(bits):
+    if model is None or not bits > 0:
         return True
     return abs(8 * _format_bytes(said, model, row.params) / counts(model)[-1] / bits - 1) <= SIZE_ROOM
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+import numpy as np
+
 MAX_BYTES: Final = 1 << 30
 """Largest file, and largest content of an archive [B]. A million rows of llama-bench are a third of it."""
 
@@ -104,6 +106,10 @@ class Document:
         if len(start) < len(self.data):
             start = start[: start.rfind(b"\n") + 1] or start
         return start.decode("utf-8", "ignore").replace("\r\n", "\n").replace("\r", "\n")
+
+
+any_number = np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore")
+"""For what computes with a file's numbers, which may be any: what then is no number is told as missing or unknown."""
 
 
 def is_zip(content: bytes) -> bool:

@@ -123,7 +123,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
 @bounded(40)
 @given(
     st.lists(st.sampled_from(TEXTS), max_size=3),
-    st.lists(st.text(max_size=20), min_size=3, max_size=3),
+    st.lists(st.text(min_size=1, max_size=20), min_size=3, max_size=3),
     st.data(),
 )
 def test_several_files_with_any_names(texts, names, data):

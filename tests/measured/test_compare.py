@@ -391,3 +391,8 @@ def test_a_published_count_reads_no_more_than_the_model_s_own_layers():
     bare = {**record, "params": float(air.total_params), "weight_bytes": air.total_params * 1.0}
     ceilings = judged(whole, bare, said=Facts(device=device(peak_tflops=None)))["ceiling"]
     assert ceilings[0] == pytest.approx(ceilings[1], rel=1e-3)
+
+
+def test_a_file_of_no_bytes_says_nothing_against_the_user_s_format():
+    record = decode(10.0, weight_bytes=1e-300, params=1e9)
+    assert judged(record)["verdict"].notna().all()

@@ -51,7 +51,7 @@ from slmopt.measured.readers._delimited import Sheet
 from slmopt.measured.readers._guess import Choice, Layout, guess
 from slmopt.measured.readers._names import DOCUMENTED, MEASURES
 from slmopt.measured.table import ReadResult
-from slmopt.measured.text import UnreadableFile
+from slmopt.measured.text import UnreadableFile, any_number
 
 NAME: Final = "csv"
 
@@ -105,6 +105,7 @@ def guess_mapping(sheet: Sheet) -> Mapping:
     )
 
 
+@any_number
 def apply_mapping(sheet: Sheet, mapping: Mapping) -> ReadResult:
     """The sheet's rows as the mapping reads them."""
     layout = Layout(
