@@ -18,11 +18,13 @@ from slmopt.advice.order import Measure, Order, stack, target
 from slmopt.advice.quality import Scores, best_format, formats_compared
 from slmopt.advice.search import Wanted, meeting, search
 from slmopt.advice.solve import TARGETS, VARIABLES, Variable, devices_that_meet, solve
+from slmopt.readers.score_file import read_scores
 from slmopt.reports import advice_tables as tables
 from slmopt.reports import search_tables
 from slmopt.reports.pictures import plan as plan_pictures
 from slmopt.reports.pictures import quality as quality_pictures
 from slmopt.reports.pictures import search as search_pictures
+from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
@@ -32,10 +34,13 @@ from slmopt.words import order as order_words
 from slmopt.words import quality as quality_words
 from slmopt.words import search as search_words
 from slmopt.words import solve as solve_words
+from slmopt.words.measured_rows import marked
 from slmopt.words.scenario_line import escape
 
 _TASK, _VALID = "score_of_", "valid_of_"
 DEVICE = "device"
+_FILE = "quality_file"
+_WRONG = "_slmopt_scores_wrong"
 
 
 def waterfall(scenario: Scenario) -> None:
@@ -129,6 +134,15 @@ def formats(scenario: Scenario) -> Scores:
     rows = formats_compared(scenario, scores)
     with section:
         st.markdown(quality_words.ASK)
+        st.file_uploader(
+            quality_words.FILE,
+            type=["csv", "tsv", "txt"],
+            max_upload_size=1,
+            key=_FILE,
+            on_change=_take_scores,
+        )
+        if wrong := st.session_state.get(_WRONG):
+            parts.error_box(marked(wrong, 300), "slm_scores_error")
         for row in rows:
             told, score, valid = st.columns([3, 2, 2], vertical_alignment="bottom")
             told.markdown(quality_words.row(row))
@@ -150,6 +164,21 @@ def formats(scenario: Scenario) -> Scores:
         if picture is not None:
             chart(picture)
     return scores
+
+
+def _take_scores() -> None:
+    file = st.session_state.get(_FILE)
+    st.session_state[_WRONG] = ""
+    if file is None:
+        return
+    try:
+        found = read_scores(file.getvalue())
+    except SpecError as error:
+        st.session_state[_WRONG] = str(error)
+        return
+    for one in found:
+        st.session_state[f"{_TASK}{one.format_id}"] = one.score
+        st.session_state[f"{_VALID}{one.format_id}"] = one.valid
 
 
 def _score(label: str, key: str, of: str, most: float | None = None) -> None:

@@ -7,6 +7,8 @@ from slmopt.words import numbers as n
 from slmopt.words.scenario_line import escape
 
 HEAD = "Quality by format"
+FILE = "Or a CSV of format, score, valid"
+
 ASK = (
     "Enter what your own evaluation gave for each format: the task's score, and the share of replies in the right format. "
     "Nothing is assumed, and no format is called best without it."

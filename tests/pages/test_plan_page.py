@@ -91,6 +91,19 @@ def test_no_format_is_called_best_before_an_evaluation():
     assert app.number_input(key="score_of_q8_0").value == 0.9, "scores outlive the page"
 
 
+def test_scores_come_from_a_file_and_a_wrong_one_loses_nothing():
+    app = opened("slm_quality")
+    uploader = app.file_uploader(key="quality_file")
+    uploader.upload("scores.csv", b"format,score,valid\nq4_k_m,0.8,0.99\nq8_0,0.9,1\n").run()
+    assert not app.exception
+    assert app.number_input(key="score_of_q8_0").value == 0.9
+    assert app.number_input(key="valid_of_q4_k_m").value == 0.99
+    app.file_uploader(key="quality_file").upload("scores.csv", b"format,score\nq4_k_m,good\n").run()
+    assert not app.exception
+    assert "it should be a number" in said(app).replace("\\", "")
+    assert app.number_input(key="score_of_q8_0").value == 0.9
+
+
 def test_ticks_are_kept_and_counted():
     app = opened("slm_checklist")
     items = checklist(CHAT)
