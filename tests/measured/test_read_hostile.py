@@ -144,3 +144,8 @@ def test_no_input_takes_for_ever(content):
     check(content)
     check(gzip.compress(content))
     assert time.process_time() - start < 40
+
+
+def test_a_duration_with_two_points_is_no_traceback():
+    check(VERBOSE.replace("ms", ".5.5ms", 1).encode())
+    check(VERBOSE.replace("s\n", "1.2.3s\n").encode())

@@ -47,7 +47,7 @@ def _read_responses(source: str, items: Sequence[Item]) -> ReadResult:
     return collect("ollama json", source, records)
 
 
-_GO: Final = re.compile(r"([\d.]+)(h|ms|µs|μs|us|ns|m|s)")
+_GO: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(h|ms|µs|μs|us|ns|m|s)")
 _GO_UNITS: Final = {
     "h": 3600.0,
     "m": 60.0,

@@ -183,7 +183,7 @@ def _value(cell: ET.Element, shared: list[str]) -> str:
     found = cell.find(f"{_MAIN}v")
     text = (found.text or "") if found is not None else ""
     if kind == "s":
-        return shared[int(text)] if text.isdigit() and int(text) < len(shared) else ""
+        return shared[int(text)] if text.isdecimal() and int(text) < len(shared) else ""
     if kind == "b":
         return {"1": "TRUE", "0": "FALSE"}.get(text, text)
     return text
