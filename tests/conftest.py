@@ -12,6 +12,9 @@ from tests.shared import HAS_SHARED
 
 # Tests that read the reference data are not collected where it is absent.
 collect_ignore_glob = [] if HAS_SHARED else ["against_shared/*"]
+# The test against a real server runs where somebody names a Python that has one.
+if not os.environ.get("SLMOPT_LLAMA_PYTHON"):
+    collect_ignore_glob.append("measured/test_real_server.py")
 
 # No deadline: on a shared core a slow example says nothing about the code.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -112,6 +112,12 @@ any_number = np.errstate(divide="ignore", invalid="ignore", over="ignore", under
 """For what computes with a file's numbers, which may be any: what then is no number is told as missing or unknown."""
 
 
+def cause(error: Exception, longest: int = 80) -> str:
+    """What a library says was wrong, on one line and of bearable length: some repeat the bytes that they choked on."""
+    said = " ".join(str(error).split())
+    return said if len(said) <= longest else said[: longest - 1] + "…"
+
+
 def is_zip(content: bytes) -> bool:
     """Whether the bytes begin a ZIP archive (an .xlsx is one, too)."""
     return content.startswith(_ZIP)
@@ -140,7 +146,7 @@ def gunzip(name: str, content: bytes, budget: Budget | None = None) -> bytes:
                 part = unpacker.decompress(rest, _STEP)
             except zlib.error as error:
                 raise UnreadableFile(
-                    f"{name} is a damaged gzip file ({error}); pack it again, or upload it unpacked."
+                    f"{name} is a damaged gzip file ({cause(error)}); pack it again, or upload it unpacked."
                 ) from error
             size += len(part)
             _check_ratio(name, size, len(content))
@@ -165,7 +171,7 @@ def unzip(
         members = [member for member in archive.infolist() if not _passed_over(member)]
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise UnreadableFile(
-            f"{name} is a damaged zip archive ({error}); pack it again or upload its files."
+            f"{name} is a damaged zip archive ({cause(error)}); pack it again or upload its files."
         ) from error
     if len(members) > MAX_MEMBERS:
         raise UnreadableFile(
@@ -200,7 +206,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, label: str, budge
     except RuntimeError as error:  # encrypted
         raise UnreadableFile(f"{label} is locked with a password; upload it unlocked.") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
-        raise UnreadableFile(f"{label} is damaged inside its archive ({error}).") from error
+        raise UnreadableFile(f"{label} is damaged inside its archive ({cause(error)}).") from error
     _check_ratio(label, len(part), max(member.compress_size, 1))
     budget.take(label, len(part))
     return part

@@ -24,10 +24,6 @@ from tests.cli.command import call
 
 PYTHON = os.environ.get("SLMOPT_LLAMA_PYTHON", "")
 
-pytestmark = pytest.mark.skipif(
-    not PYTHON, reason="SLMOPT_LLAMA_PYTHON names no Python with llama-cpp-python"
-)
-
 LAYERS, HIDDEN, HEADS, FFN, CONTEXT = 2, 64, 4, 128, 2048
 STARTS_WITHIN_S = 120
 

@@ -19,7 +19,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv as pacsv  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from slmopt.measured.text import MAX_BYTES, Budget, UnreadableFile
+from slmopt.measured.text import MAX_BYTES, Budget, UnreadableFile, cause
 
 MAX_PART_BYTES: Final = 256 << 20
 """Largest XML part of a workbook [B]."""
@@ -82,7 +82,7 @@ def workbook_sheets(name: str, content: bytes, budget: Budget | None = None) -> 
         RuntimeError,
     ) as error:
         raise UnreadableFile(
-            f"{name} is a damaged Excel workbook ({error}); save its sheet as CSV."
+            f"{name} is a damaged Excel workbook ({cause(error)}); save its sheet as CSV."
         ) from error
 
 
