@@ -174,6 +174,18 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.tree, self.name, "exec"), module.__dict__)  # noqa: S102 - our own module, one place changed
 
 
+class AsFound:
+    """A pytest plugin: Hypothesis reports a failure as it finds it, since nobody reads the smallest example."""
+
+    def pytest_configure(self) -> None:
+        """After the project's own profile has been loaded."""
+        from hypothesis import Phase, settings  # noqa: PLC0415 - pytest must come first to rewrite its asserts
+
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", settings.get_profile("ci"), phases=phases, database=None)
+        settings.load_profile("mutants")
+
+
 def noticed(mutant: Mutant) -> bool:
     """Whether the tests fail, or hang, with the mutant in place."""
     child = os.fork()
@@ -200,7 +212,10 @@ def _tested(mutant: Mutant) -> int:
         contextlib.redirect_stderr(nothing),
     ):
         return int(
-            pytest.main(["-x", "-q", "-p", "no:cacheprovider", *(str(f) for f in files if f.is_file())])
+            pytest.main(
+                ["-x", "-q", "-p", "no:cacheprovider", *(str(f) for f in files if f.is_file())],
+                plugins=[AsFound()],
+            )
         )
 
 
@@ -219,6 +234,10 @@ def main() -> int:
         )
     ]
     picked = random.Random(asked.seed).sample(every, min(asked.count or len(every), len(every)))  # noqa: S311
+    unchanged = ast.parse((ROOT / "slmopt" / "theory" / f"{MODULES[0]}.py").read_text(encoding="utf-8"))
+    if noticed(Mutant(MODULES[0], 0, "", "", unchanged)):
+        print("The tests fail or hang with nothing changed: no mutant would tell anything.")
+        return 1
     survivors = []
     for at, mutant in enumerate(picked, 1):
         caught = noticed(mutant)
