@@ -224,6 +224,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=40, help="mutants to try (0: all)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--skip", type=int, default=0, help="of the sample, the first that were tried before")
     parser.add_argument("--module", choices=MODULES, action="append", help="only these modules")
     asked = parser.parse_args()
     every = [
@@ -239,13 +240,14 @@ def main() -> int:
         print("The tests fail or hang with nothing changed: no mutant would tell anything.")
         return 1
     survivors = []
-    for at, mutant in enumerate(picked, 1):
+    for at, mutant in enumerate(picked[asked.skip :], asked.skip + 1):
         caught = noticed(mutant)
         told = f"{mutant.module}.py:{mutant.line}: {mutant.was}  →  {mutant.now}"
         print(f"{at}/{len(picked)} {'noticed ' if caught else 'SURVIVED'} {told}", flush=True)
         if not caught:
             survivors.append(told)
-    print(f"{len(every)} mutants, {len(picked)} tried: {1 - len(survivors) / len(picked):.0%} noticed.")
+    tried = len(picked) - asked.skip
+    print(f"{len(every)} mutants, {tried} tried: {1 - len(survivors) / max(tried, 1):.0%} noticed.")
     print("\n".join(f"survivor: {told}" for told in survivors))
     return 0
 
