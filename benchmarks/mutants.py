@@ -174,6 +174,18 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.tree, self.name, "exec"), module.__dict__)  # noqa: S102 - our own module, one place changed
 
 
+class AsFound:
+    """A pytest plugin: Hypothesis reports a failure as it finds it, since nobody reads the smallest example."""
+
+    def pytest_configure(self) -> None:
+        """After the project's own profile has been loaded."""
+        from hypothesis import Phase, settings  # noqa: PLC0415 - pytest must come first to rewrite its asserts
+
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", settings.get_profile("ci"), phases=phases, database=None)
+        settings.load_profile("mutants")
+
+
 def noticed(mutant: Mutant) -> bool:
     """Whether the tests fail, or hang, with the mutant in place."""
     child = os.fork()
@@ -200,7 +212,10 @@ def _tested(mutant: Mutant) -> int:
         contextlib.redirect_stderr(nothing),
     ):
         return int(
-            pytest.main(["-x", "-q", "-p", "no:cacheprovider", *(str(f) for f in files if f.is_file())])
+            pytest.main(
+                ["-x", "-q", "-p", "no:cacheprovider", *(str(f) for f in files if f.is_file())],
+                plugins=[AsFound()],
+            )
         )
 
 
@@ -209,6 +224,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=40, help="mutants to try (0: all)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--skip", type=int, default=0, help="of the sample, the first that were tried before")
     parser.add_argument("--module", choices=MODULES, action="append", help="only these modules")
     asked = parser.parse_args()
     every = [
@@ -219,14 +235,19 @@ def main() -> int:
         )
     ]
     picked = random.Random(asked.seed).sample(every, min(asked.count or len(every), len(every)))  # noqa: S311
+    unchanged = ast.parse((ROOT / "slmopt" / "theory" / f"{MODULES[0]}.py").read_text(encoding="utf-8"))
+    if noticed(Mutant(MODULES[0], 0, "", "", unchanged)):
+        print("The tests fail or hang with nothing changed: no mutant would tell anything.")
+        return 1
     survivors = []
-    for at, mutant in enumerate(picked, 1):
+    for at, mutant in enumerate(picked[asked.skip :], asked.skip + 1):
         caught = noticed(mutant)
         told = f"{mutant.module}.py:{mutant.line}: {mutant.was}  →  {mutant.now}"
         print(f"{at}/{len(picked)} {'noticed ' if caught else 'SURVIVED'} {told}", flush=True)
         if not caught:
             survivors.append(told)
-    print(f"{len(every)} mutants, {len(picked)} tried: {1 - len(survivors) / len(picked):.0%} noticed.")
+    tried = len(picked) - asked.skip
+    print(f"{len(every)} mutants, {tried} tried: {1 - len(survivors) / max(tried, 1):.0%} noticed.")
     print("\n".join(f"survivor: {told}" for told in survivors))
     return 0
 
