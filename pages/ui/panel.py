@@ -16,6 +16,7 @@ from slmopt.specs.device import GB, GIB, Rate
 from slmopt.specs.library import library
 from slmopt.specs.scenario import SCHEMA_VERSION, Engine, scenario
 from slmopt.specs.setup import Setup, resolve
+from slmopt.specs.weights import bits_per_weight
 from slmopt.words import numbers
 from slmopt.words.calibrated import estimate_words
 from slmopt.words.model import unknown
@@ -153,7 +154,7 @@ def _hardware(base: Setup) -> None:
         st.markdown(":small[No matrix rate is known for this chip: enter yours.]")
     number_field(
         "weight_bits",
-        8 * base.weight_bytes / base.model.total_params,
+        bits_per_weight(base.weights, base.model),
         source_words(base.weights),
         slider=True,
     )

@@ -28,8 +28,6 @@ NUMBERS: Final = (
 )
 """Number fields that are drawn here."""
 
-CHOICES: Final = ("parallel", "host", "full_windows")
-
 
 def applying(engine: str, model: Model) -> frozenset[str]:
     """The fields that apply, of those that do not always."""

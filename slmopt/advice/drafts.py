@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,6 @@ from slmopt.theory.speculation import (
 )
 
 Floats = npt.NDArray[np.float64]
-Checking = Literal["pass", "typical", "entered"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from slmopt.words.places import SIDES, devices_words, offload_words, place_words
 
 Row = list[str]
 Side = str
-Format = Callable[[float | None, int], str]
 Get = Callable[[Phases], float | None]
 
 

@@ -81,7 +81,6 @@ SIDE_HATCH: Final[Mapping[Side, str]] = MappingProxyType({"memory": "/", "comput
 HATCH_SIZE: Final = 9
 HATCH_SOLIDITY: Final = 0.14
 HATCH_OPACITY: Final = 0.55
-HATCH_FROM_PX: Final = 12
 BAND_OPACITY: Final = 0.18
 
 

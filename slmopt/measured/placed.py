@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from slmopt.measured.match import (
     EXACT,
@@ -25,8 +25,6 @@ from slmopt.specs.model import Model
 from slmopt.specs.scenario import Engine, Scenario, scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.specs.weights import tensor_bits
-
-Given = Literal["device", "model", "weights", "batch"]
 
 SIZE_ROOM: Final = 0.1
 """Relative difference between a file's size and its format's above which the row is marked."""

@@ -27,7 +27,6 @@ Say = Callable[[str], None]
 
 LEAST_RUNS: Final = 5
 MOST_RUNS: Final = 200
-LEAST_SECONDS: Final = 1.0
 MOST_SECONDS: Final = 3600.0
 NO_CACHE_KNOWN: Final = 64 << 20
 """Bytes of a last-level cache that is taken for sure where the system does not tell its size."""

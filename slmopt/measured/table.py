@@ -174,11 +174,6 @@ class ReadResult:
     skipped: pd.DataFrame
     warnings: tuple[str, ...] = ()
 
-    @property
-    def lacks(self) -> tuple[str, ...]:
-        """Those of ``FACTS`` that no row of this result states."""
-        return tuple(name for name in FACTS if bool(self.rows[name].isna().all()))
-
 
 @dataclass(frozen=True, slots=True)
 class Skip:

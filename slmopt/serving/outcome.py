@@ -76,7 +76,6 @@ class Outcome:
     idle_slot_steps: float
     peak_kv_bytes: float
     saturated: bool
-    queue_at_last_arrival: int
     queue_growth_per_s: float
 
     @property
@@ -113,7 +112,6 @@ def outcome(run: Run) -> Outcome:
         idle_slot_steps=idle,
         peak_kv_bytes=run.peak_bytes,
         saturated=_saturated(run, waiting),
-        queue_at_last_arrival=waiting,
         queue_growth_per_s=growth,
     )
 

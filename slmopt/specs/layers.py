@@ -101,15 +101,6 @@ class Attention(Spec):
             else 0
         )
 
-    @property
-    def cached_compressed(self) -> float:
-        """Elements that the compressed entries and their indexer keys add for each token of the context."""
-        return (
-            0.0
-            if self.compress is None
-            else (self.cached_k + self.cached_v + self.cached_index) / self.compress
-        )
-
 
 class Mlp(Spec):
     """A dense feed-forward block: three matrices when gated, two when plain."""

@@ -34,13 +34,8 @@ def reached_by_position(acceptance: float, draft_tokens: int) -> Floats:
     return powers
 
 
-def share_of_drafted(acceptance: float, draft_tokens: int) -> float:
-    """accepted/drafted, as llama.cpp and vLLM print it: (E − 1) / k."""
-    return float(np.asarray(expected_tokens(acceptance, draft_tokens)) - 1.0) / draft_tokens
-
-
 def acceptance_from_share(share: float, draft_tokens: int) -> float:
-    """The geometric model's acceptance per token that gives this accepted/drafted; the inverse of the above.
+    """The geometric model's acceptance per token that gives this accepted/drafted, as llama.cpp and vLLM print it: (E − 1) / k.
 
     Raises ValueError for a share outside 0 to 1 or no draft.
     """
@@ -64,7 +59,7 @@ def acceptance_from_tokens(tokens_per_pass: float, draft_tokens: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        reached = sum(middle**i for i in range(draft_tokens + 1)) >= tokens_per_pass
+        reached = bool(expected_tokens(middle, draft_tokens) >= tokens_per_pass)
         low, high = (low, middle) if reached else (middle, high)
     return high
 
@@ -72,15 +67,3 @@ def acceptance_from_tokens(tokens_per_pass: float, draft_tokens: int) -> float:
 def tokens_from_positions(reached: Sequence[float]) -> float:
     """Tokens a pass from the measured share of drafts accepted up to each position: 1 + their sum."""
     return 1.0 + float(sum(reached))
-
-
-def marginal_cost(step_s: float, verify_s: float, drafted: int) -> float:
-    """What each further checked token adds to a step, as a share of it, from two measured times."""
-    return (verify_s / step_s - 1.0) / drafted
-
-
-def marginal_cost_from_speedup(
-    speedup: float, tokens_per_pass: float, draft_tokens: int, draft_cost: float = 0.0
-) -> float:
-    """The same from a measured speed-up: tokens a pass = speed-up · (1 + k·(m + C)), solved for m."""
-    return (tokens_per_pass / speedup - 1.0) / draft_tokens - draft_cost

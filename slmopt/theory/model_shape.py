@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from slmopt.specs.formats import WeightFormat
 from slmopt.specs.model import EXPERT_ROLES, LOOKUP_ROLES, VECTOR_ROLES, Model, Tensor
-from slmopt.specs.weights import stored_bytes, tensor_bits
+from slmopt.specs.weights import tensor_bits
 
 Role = Literal[
     "embedding",
@@ -96,11 +96,6 @@ def layer_weights(model: Model, weights: WeightFormat) -> tuple[LayerWeights, ..
             for place in model.positions[at]
         ]
     return tuple(sorted(layers, key=lambda layer: layer.place))
-
-
-def outside_bytes(model: Model, weights: WeightFormat) -> float:
-    """Bytes of what stands outside the layers: embedding, head, towers, prediction layers."""
-    return stored_bytes(weights, model) - sum(layer.total for layer in layer_weights(model, weights))
 
 
 def params_by_role(model: Model) -> tuple[RoleParams, ...]:

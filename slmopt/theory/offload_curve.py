@@ -27,8 +27,7 @@ class LayersCurve:
     """tokens/s of all sequences against ``-ngl`` (0 to layers + 1, the last slot the head's; 0 to layers by count).
 
     ``fit`` is the most of them at which card and host hold the scenario's sequences; None where a memory is unknown or
-    no number of layers fits (``memory_known`` tells which). ``now`` is the scenario's own, None where it does not offload. ``kept_experts`` are layers
-    whose experts stay on the host.
+    no number of layers fits (``memory_known`` tells which). ``now`` is the scenario's own, None where it does not offload.
     """
 
     setup: Setup
@@ -38,7 +37,6 @@ class LayersCurve:
     card_bytes: Array
     fit: int | None
     now: int | None
-    kept_experts: int
     memory_known: bool
 
     @property
@@ -86,7 +84,6 @@ def layers_curve(scenario: Scenario) -> LayersCurve:
         card_bytes=np.array([_held(setup, card) for card, _ in held]),
         fit=_most_that_fit(setup, held),
         now=None if scenario.gpu_layers is None else min(scenario.gpu_layers, last),
-        kept_experts=scenario.cpu_moe_layers or 0,
         memory_known=all(one.usable is not None for one in held[0]),
     )
 

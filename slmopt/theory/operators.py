@@ -73,12 +73,10 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class OperatorsView:
-    """The operators of both phases, in the order of the layer groups, and the phases' own ridges (FLOP/byte)."""
+    """The operators of both phases, in the order of the layer groups."""
 
     decode: tuple[Operator, ...]
     prefill: tuple[Operator, ...]
-    ridge: float
-    prefill_ridge: float
 
 
 def operators_view(evaluation: Evaluation) -> OperatorsView:
@@ -87,8 +85,6 @@ def operators_view(evaluation: Evaluation) -> OperatorsView:
     return OperatorsView(
         decode=operators(setup, [decode_group(setup)], best.decode_roof),
         prefill=operators(setup, [prefill_group(setup)], best.prefill_roof),
-        ridge=best.decode_roof.ridge,
-        prefill_ridge=best.prefill_roof.ridge,
     )
 
 

@@ -21,7 +21,7 @@ from slmopt.advice.verification import (
 )
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
-from slmopt.theory.acceptance import acceptance_from_share, marginal_cost, tokens_from_positions
+from slmopt.theory.acceptance import acceptance_from_share, tokens_from_positions
 from slmopt.theory.roofline import estimate_roof
 from slmopt.theory.speculation import break_even, expected_tokens, speedup
 from tests.shared import SHARED
@@ -44,6 +44,11 @@ HEADS = 0.04
 IN_TURN = 0.1
 # Depths that the methods' own papers and defaults use, where the row does not state one.
 DEPTH = {"EAGLE": 5, "Hydra": 4, "Medusa": 4, "PLD": 10, "SpS": 4, "REST": 8, "Lookahead": 4, "MTP": 3}
+
+
+def marginal_cost(step_s: float, verify_s: float, drafted: int) -> float:
+    """What each further checked token adds to a step, as a share of it, from two measured times."""
+    return (verify_s / step_s - 1.0) / drafted
 
 
 def show(line: str) -> None:

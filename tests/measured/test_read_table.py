@@ -85,7 +85,3 @@ def test_joined_results_keep_order_schema_and_what_was_left_out():
 
 def test_joining_nothing_gives_an_empty_table():
     assert_schema(table.concat([]).rows)
-
-
-def test_a_result_says_which_facts_it_lacks():
-    assert one("a", "1.csv", "x").lacks == ("weight_format", "cache_k", "device", "device_count")

@@ -6,6 +6,8 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import sitemap
 from slmopt.advice.plan import plan
 from slmopt.specs.scenario import scenario
+from slmopt.specs.setup import resolve
+from slmopt.specs.weights import bits_per_weight
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.memory import longest_context
 from slmopt.words import memory, numbers, overview
@@ -200,3 +202,11 @@ def test_a_link_with_an_unknown_choice_opens(key):
     app.query_params[key] = "no such thing"
     app.run()
     assert not app.exception
+
+
+def test_the_bits_placeholder_is_that_of_all_stored_weights():
+    # Prediction layers are stored too: over the others alone a weight would seem to have more bits.
+    app = open_page("overview_page", model="GLM-4.5-Air", device="NVIDIA H100 SXM 80 GB")
+    setup = resolve(scenario({"model": "glm-4.5-air", "device": "h100-sxm-80gb"}))
+    shown = app.number_input(key="weight_bits").placeholder
+    assert float(shown) == pytest.approx(bits_per_weight(setup.weights, setup.model), rel=1e-3)

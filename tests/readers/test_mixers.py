@@ -194,7 +194,7 @@ def test_deepseek_v4_compresses_beside_its_window():
     groups = read_config(config).groups
     assert [g.attention.compress for g in groups] == [None, 4, 128]
     assert [(g.attention.cached_k, g.attention.cached_v) for g in groups] == [(16, 0)] * 3
-    assert [g.attention.cached_compressed for g in groups] == [0, (16 + 8) / 4, 16 / 128]
+    assert [g.attention.cached_index for g in groups] == [0, 8, 0]
 
 
 def test_prediction_layers_are_stored_and_not_counted():

@@ -8,10 +8,10 @@ from slmopt.specs.base import SpecError
 from slmopt.specs.library import library
 from slmopt.specs.mend import can_mend, mended
 from slmopt.specs.model import Model
-from slmopt.specs.weights import stored_bytes
+from slmopt.specs.weights import stored_bytes, tensor_bits
 from slmopt.theory.cache_growth import cache_growth
 from slmopt.theory.memory import bytes_per_token, cache_bytes
-from slmopt.theory.model_shape import layer_weights, outside_bytes, params_by_role
+from slmopt.theory.model_shape import layer_weights, params_by_role
 from slmopt.words import model as words
 from slmopt.words import model_arithmetic as explained
 from slmopt.words import model_figures as titles
@@ -39,9 +39,13 @@ def test_every_preset_adds_up_and_can_be_told(model):
     assert growth.growing == pytest.approx(bytes_per_token(model, F16, F16))
     strip = layer_weights(model, Q4)
     assert [layer.place for layer in strip] == list(range(0 if model.by_count else model.layer_count))
-    assert sum(layer.total for layer in strip) + outside_bytes(model, Q4) == pytest.approx(
-        stored_bytes(Q4, model)
-    )
+    if not model.by_count:
+        outside = sum(
+            tensor.params * bits / 8
+            for tensor, bits in zip(model.tensors, tensor_bits(Q4, model), strict=True)
+            if tensor.group is None
+        )
+        assert sum(layer.total for layer in strip) + outside == pytest.approx(stored_bytes(Q4, model))
     said = plain(words.answer(model, growth))
     assert len(said.split()) <= 34
     for title in (titles.layers_title(model, strip), titles.growth_title(growth), titles.roles_title(roles)):
