@@ -16,6 +16,7 @@ from slmopt.serving.frontier import Frontier, Line, Place
 from slmopt.words import numbers as n
 
 _LEFT_ROOM = 6.0
+_PHONE_ROOM = 2.5
 _APART = 1.4
 
 
@@ -73,6 +74,8 @@ def frontier(results: Sequence[Named[Frontier]]) -> go.Figure:
         height=theme.HEIGHT_SIDE,
         notes=notes,
         shapes=shapes,
+        # The present batch stands furthest right, its words beside it.
+        phone={"xaxis.range": [float(np.log10(x[0])), float(np.log10(x[1] * _PHONE_ROOM))]},
     )
     return theme.figure(data, layout)
 

@@ -59,7 +59,7 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> go.Figure:
             note(usable / 1e9, 1, n.trimmed(n.bytes_(usable)), at="right", up="bottom", yref="paper", dy=2)
         )
     first = rows[0].result
-    notes.append(note(0, -0.36, _first_words(first), at="left", up="bottom"))
+    notes.append(note(0, -0.36, _first_words(first), at="left", up="bottom", name="first words"))
     layout = base_layout(
         x_title="Memory (GB)",
         x_limits=(0, reach * _ROOM),
@@ -77,6 +77,8 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> go.Figure:
         phone={
             "margin.l": 104,
             "xaxis.range": [0, reach * 1.75],
+            # All of it would cross the capacity's line.
+            "annotations[first words].text": f"weights {n.figures(first.weight_bytes / 1e9)}",
             "yaxis.ticktext": [row.name.replace(", ", ",<br>") for row in rows],
         },
         barmode="overlay",

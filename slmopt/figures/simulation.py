@@ -30,6 +30,7 @@ def timeline(found: Timeline, until: float) -> go.Figure:
     )
     kept = _stretch(found, found.end, found.released, theme.PAGE, "kept, idle", scale)
     kept["marker"] = {"color": theme.PAGE, "line": {"color": theme.MISSED, "width": 1}}
+    idle = bool((found.released > found.end + 1e-9).any())
     layout = base_layout(
         x_title=f"Time ({unit})",
         y_title="Slot",
@@ -37,7 +38,9 @@ def timeline(found: Timeline, until: float) -> go.Figure:
         y_limits=(found.slots - 0.4, -0.6),
         y_axis={"showgrid": False, "nticks": 6},
         height=int(np.clip(90 + _SLOT_PX * found.slots, 160, theme.HEIGHT_MAIN)),
-        notes=_key(bool((found.released > found.end + 1e-9).any())),
+        notes=_key("▼ prompt being read", "▲ reply being written", "✕ slot kept, idle" if idle else ""),
+        # Beside the axis's name a phone has room for a word each.
+        phone={"annotations[key].text": _words("▼ prompt", "▲ reply", "✕ idle" if idle else "")},
         barmode="overlay",
     )
     return theme.figure([kept, decoding, feeding], layout)
@@ -67,9 +70,12 @@ def _stretch(
     }
 
 
-def _key(kept: bool) -> list[Spec]:
-    words = "▼ prompt being read   ▲ reply being written" + ("   ✕ slot kept, idle" if kept else "")
-    return [note(1, 1, words, xref="paper", yref="paper", at="right", up="bottom", dy=8, name="key")]
+def _key(*words: str) -> list[Spec]:
+    return [note(1, 1, _words(*words), xref="paper", yref="paper", at="right", up="bottom", dy=8, name="key")]
+
+
+def _words(*words: str) -> str:
+    return "   ".join(word for word in words if word)
 
 
 def waits(
