@@ -15,7 +15,7 @@ from slmopt.words.sources import source_lines
 scenario = state.current()
 evaluation = evaluate(scenario)
 setup, ceiling = evaluation.setup, evaluation.ceiling
-target_s = None if scenario.target_ttft_ms is None else scenario.target_ttft_ms / 1e3
+target_s = scenario.target_ttft_s
 hits = hit_curve(setup)
 all_cached = float(hits.ceiling[-1])
 longest: tuple[int | None, int | None] = (None, None)

@@ -32,8 +32,8 @@ except SpecError as wrong:
     st.stop()
 first = found[0]
 names = [words.policy_name(one) for one in found]
-ttft_s = None if scenario.target_ttft_ms is None else scenario.target_ttft_ms / 1e3
-tpot_s = None if scenario.target_tpot_ms is None else scenario.target_tpot_ms / 1e3
+ttft_s = scenario.target_ttft_s
+tpot_s = scenario.target_tpot_s
 with head:
     parts.answer(words.compared(*found) if len(found) > 1 else simulation.answer(first))
     parts.tiles([parts.Tile(*tile) for tile in simulation.tiles(first, goodput(first, ttft_s, tpot_s))])

@@ -76,10 +76,7 @@ def needed(scenario: Scenario, asked: Asked) -> Replicas:
     place = st.empty()
 
     def make() -> Replicas:
-        targets = (
-            None if ms is None else ms / 1e3 for ms in (scenario.target_ttft_ms, scenario.target_tpot_ms)
-        )
-        ttft_s, tpot_s = targets
+        ttft_s, tpot_s = scenario.target_ttft_s, scenario.target_tpot_s
         watch = _bar(place, "Simulating with more and fewer devices")
         return replicas(
             scenario, asked.traffic, asked.policies[0], ttft_s=ttft_s, tpot_s=tpot_s, progress=watch

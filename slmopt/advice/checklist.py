@@ -57,7 +57,7 @@ def _next(e: Evaluation, observed: Observed | None) -> list[Item]:
     both = s.target_ttft_ms is not None and s.target_tpot_ms is not None
     decode = None if observed is None else observed.phase("decode")
     measured = observed is not None
-    first_missed = s.target_ttft_ms is not None and float(e.typical.latency.ttft_s) > s.target_ttft_ms / 1e3
+    first_missed = s.target_ttft_s is not None and float(e.typical.latency.ttft_s) > s.target_ttft_s
     late = bool(s.draft_tokens or s.batch > 1)
     return [
         _item(

@@ -12,10 +12,11 @@ from typing import Literal
 import numpy as np
 
 from slmopt.advice.measures import HIGHER, MeasureName, measure
+from slmopt.advice.targets import Judged, judge
 from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.unknown import bracket
 
-Verdict = Literal["met", "ceiling_only", "missed", "unknown"]
+Verdict = Judged | Literal["unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ def goals(e: Evaluation) -> tuple[Goal, ...]:
     """Every target that the scenario sets."""
     s = e.setup.scenario
     wanted: tuple[tuple[MeasureName, str, float | None], ...] = (
-        ("ttft", "s", None if s.target_ttft_ms is None else s.target_ttft_ms / 1e3),
-        ("tpot", "s", None if s.target_tpot_ms is None or s.output < 2 else s.target_tpot_ms / 1e3),
+        ("ttft", "s", s.target_ttft_s),
+        ("tpot", "s", s.target_tpot_s if s.output > 1 else None),
         ("tokens_per_s", "tokens/s", s.target_tokens_per_s),
         ("users", "sequences", None if s.target_users is None else float(s.target_users)),
         ("memory", "B", None if s.target_memory_gb is None else s.target_memory_gb * 1e9),
@@ -73,9 +74,7 @@ def _goal(e: Evaluation, name: MeasureName, unit: str, target: float) -> Goal:
         return _unknown_rate(e, unit, target, p95)
     ceiling = measure(e, name, "ceiling")
     slow, typical, fast = measure(e, name, "slow"), measure(e, name, "typical"), measure(e, name, "fast")
-    verdict = "met" if meets(name, slow, target) else "ceiling_only"
-    if not meets(name, ceiling, target):
-        verdict = "missed"
+    verdict = judge(safe=meets(name, slow, target), possible=meets(name, ceiling, target))
     return Goal(name, unit, target, ceiling, fast, typical, slow, verdict, p95)
 
 

@@ -81,8 +81,8 @@ def target(scenario: Scenario, measure: Measure) -> float | None:
     """The scenario's own target of a measure in its SI unit; None where it sets none."""
     s = scenario
     found = {
-        "ttft": None if s.target_ttft_ms is None else s.target_ttft_ms / 1e3,
-        "tpot": None if s.target_tpot_ms is None else s.target_tpot_ms / 1e3,
+        "ttft": s.target_ttft_s,
+        "tpot": s.target_tpot_s,
         "throughput": s.target_tokens_per_s,
         "capacity": None if s.target_users is None else float(s.target_users),
     }

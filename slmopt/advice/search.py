@@ -50,8 +50,8 @@ class Wanted:
     def of(cls, s: Scenario) -> Wanted:
         """The scenario's own targets."""
         return cls(
-            ttft_s=None if s.target_ttft_ms is None else s.target_ttft_ms / 1e3,
-            tpot_s=None if s.target_tpot_ms is None else s.target_tpot_ms / 1e3,
+            ttft_s=s.target_ttft_s,
+            tpot_s=s.target_tpot_s,
             users=None if s.target_users is None else float(s.target_users),
             tokens_per_s=s.target_tokens_per_s,
             memory=None if s.target_memory_gb is None else s.target_memory_gb * 1e9,

@@ -135,7 +135,7 @@ def _memory(scenario: Scenario) -> Section:
 def _first_token(scenario: Scenario) -> Section:
     e = evaluate(scenario)
     setup, words = e.setup, first_token_words
-    target_s = None if scenario.target_ttft_ms is None else scenario.target_ttft_ms / 1e3
+    target_s = scenario.target_ttft_s
     longest: tuple[int | None, int | None] = (None, None)
     if target_s is not None:
         longest = (longest_prompt(setup, target_s), longest_prompt(setup, target_s, "slow"))

@@ -139,19 +139,17 @@ def _place(evaluation: Evaluation, batch: int) -> Place:
 def _allowed(evaluation: Evaluation, reach: int) -> dict[str, int]:
     """The most sequences that meet both targets: a step within the one, a prefill within the other."""
     s = evaluation.setup.scenario
-    if s.target_tpot_ms is None and s.target_ttft_ms is None:
+    if s.target_tpot_s is None and s.target_ttft_s is None:
         return {}
     found = {}
     for name, phase in (("ceiling", evaluation.ceiling), ("typical", evaluation.typical)):
         first = float(prefill(evaluation.setup, phase.prefill_roof).seconds)
-        if s.target_ttft_ms is not None and first > s.target_ttft_ms / 1e3:
+        if s.target_ttft_s is not None and first > s.target_ttft_s:
             found[name] = 0
-        elif s.target_tpot_ms is None:
+        elif s.target_tpot_s is None:
             found[name] = reach
         else:
-            found[name] = largest_batch_within(
-                evaluation.setup, phase.decode_roof, s.target_tpot_ms / 1e3, reach
-            )
+            found[name] = largest_batch_within(evaluation.setup, phase.decode_roof, s.target_tpot_s, reach)
     return found
 
 

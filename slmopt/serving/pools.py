@@ -60,7 +60,7 @@ def stall(setup: Setup) -> Stall:
     fed = s.prompt - s.prefix_hit
     sizes = np.unique(np.rint(np.geomspace(min(_SMALLEST, fed), fed, _POINTS)))
     found = [chunked(setup, first, int(size)) for size in sizes]
-    target = None if s.target_tpot_ms is None else s.target_tpot_ms / 1e3
+    target = s.target_tpot_s
     link = setup.device.link or setup.device.host_link
     return Stall(
         chunk=sizes,

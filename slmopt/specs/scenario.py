@@ -191,6 +191,16 @@ class Scenario(Spec):
         """Cached tokens a sequence at which decode and capacity are evaluated."""
         return self.prompt + self.output if self.context is None else self.context
 
+    @property
+    def target_ttft_s(self) -> float | None:
+        """The target for the first token [s]."""
+        return None if self.target_ttft_ms is None else self.target_ttft_ms / 1e3
+
+    @property
+    def target_tpot_s(self) -> float | None:
+        """The target for the time per token [s]."""
+        return None if self.target_tpot_ms is None else self.target_tpot_ms / 1e3
+
     def change(self, **values: Any) -> Scenario:
         """A new scenario with these fields replaced, checked as a whole; raises :class:`SpecError`."""
         return scenario({**{name: getattr(self, name) for name in type(self).model_fields}, **values})

@@ -100,7 +100,8 @@ def target_note(target: Target | None, *, band: bool = True) -> str:
     """The note under a tile: mark, target, and the estimate's band."""
     if target is None:
         return ""
-    said = f"{MARK[target.verdict]}{n.NBSP}target {_target_number(target)}"
+    alone = " without queueing" if target.queued else ""
+    said = f"{MARK[target.verdict]}{n.NBSP}target {_target_number(target)}{alone}"
     if not band or target.fast is None or target.slow is None:
         return said
     return f"{said}, {n.span(n.milliseconds(target.fast, 2), n.milliseconds(target.slow, 2))}"

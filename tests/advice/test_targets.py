@@ -5,6 +5,7 @@ import pytest
 from slmopt.advice.targets import targets
 from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
+from slmopt.words.overview import target_note
 
 CASE = {
     "model": "article-7b",
@@ -46,3 +47,12 @@ def test_a_first_token_under_an_unknown_rate_is_not_judged():
         )
     )
     assert [t.name for t in found] == ["tpot"]
+
+
+def test_a_request_rate_is_said_to_be_left_out():
+    one = evaluate(scenario({**CASE, "target_tpot_ms": 32.0, "request_rate": 0.01}))
+    (found,) = targets(one)
+    assert found.queued
+    assert "without queueing" in target_note(found)
+    (alone,) = targets(evaluate(scenario({**CASE, "target_tpot_ms": 32.0})))
+    assert "queueing" not in target_note(alone)

@@ -24,7 +24,7 @@ def pictures(
     """TTFT against prompt length and against cached tokens; the longest gap, whole prompt and chunks."""
     setup, ceiling = evaluation.setup, evaluation.ceiling
     scenario = setup.scenario
-    target_s = None if scenario.target_ttft_ms is None else scenario.target_ttft_ms / 1e3
+    target_s = scenario.target_ttft_s
     curve = prompt_curve(setup)
     curves = beside(curve, [Named(one.name, prompt_curve(one.result.setup)) for one in pinned])
     ttft, step = float(ceiling.latency.ttft_s), float(ceiling.decode.seconds)
