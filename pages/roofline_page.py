@@ -39,16 +39,10 @@ with right:
 roof, intensity = pictures.pictures(view, measured, pins.results(lambda s: roofline_view(evaluate(s))))
 chart(roof)
 chart(intensity)
-phase = st.segmented_control(
-    "Operators of",
-    list(PHASES),
-    default="decode",
-    required=True,
-    format_func=str.capitalize,
-    key="roofline_phase",
-    persist_state="session",
+phase = parts.segments(
+    "Operators of", {name: name.capitalize() for name in PHASES}, "decode", "roofline_phase"
 )
-chart(pictures.operators(operators_view(evaluation))[phase or "decode"])
+chart(pictures.operators(operators_view(evaluation))[phase])
 
 parts.arithmetic(words.arithmetic(view))
 parts.data_section()

@@ -21,15 +21,7 @@ KINDS = {
 def printed(setup: Setup, draft_tokens: int) -> None:
     """A closed section that reads one of three printed figures."""
     with st.expander("From what your tool printed", key="slm_printed"):
-        kind = st.segmented_control(
-            "It printed",
-            list(KINDS),
-            default="share",
-            required=True,
-            format_func=lambda name: KINDS[name],
-            key="printed_kind",
-            persist_state="session",
-        )
+        kind = parts.segments("It printed", KINDS, "share", "printed_kind")
         length = st.number_input(
             "Draft length (tokens)", 1, 64, draft_tokens, key="printed_length", persist_state="session"
         )

@@ -14,7 +14,7 @@ from slmopt.advice.goals import goals
 from slmopt.advice.measures import At
 from slmopt.advice.nearest import smallest_changes
 from slmopt.advice.observed import Observed, observe
-from slmopt.advice.order import Measure, Order, stack, target
+from slmopt.advice.order import stack, target
 from slmopt.advice.quality import Scores, best_format, formats_compared
 from slmopt.advice.search import Wanted, meeting, search
 from slmopt.advice.solve import TARGETS, VARIABLES, Variable, devices_that_meet, solve
@@ -47,26 +47,10 @@ def waterfall(scenario: Scenario) -> None:
     """Gains stacked, for a measure and an order that the visitor chooses."""
     left, right = st.columns([3, 2])
     with left:
-        measure: Measure = st.segmented_control(
-            "Measure",
-            list(order_words.MEASURES),
-            default="reply",
-            required=True,
-            format_func=lambda name: order_words.MEASURES[name],
-            key="plan_measure",
-            persist_state="session",
-        )
+        measure = parts.segments("Measure", order_words.MEASURES, "reply", "plan_measure")
     with right:
-        picked = st.segmented_control(
-            "Order",
-            list(order_words.ORDERS),
-            default="best",
-            required=True,
-            format_func=lambda name: order_words.ORDERS[name],
-            key="plan_order",
-            persist_state="session",
-        )
-    found = stack(scenario, measure, cast("Order", picked))
+        order = parts.segments("Order", order_words.ORDERS, "best", "plan_order")
+    found = stack(scenario, measure, order)
     chart(plan_pictures.waterfall(found, target(scenario, measure)))
     if found.steps:
         st.markdown(f":small[{order_words.NOTE}]")
@@ -234,15 +218,7 @@ def find(scenario: Scenario, scores: Scores) -> None:
     if not section.open:
         return
     with section:
-        against = st.segmented_control(
-            "Against",
-            list(search_words.NAMES),
-            default="power_w",
-            required=True,
-            format_func=lambda name: search_words.NAMES[name],
-            key="search_against",
-            persist_state="session",
-        )
+        against = parts.segments("Against", search_words.NAMES, "power_w", "search_against")
         found = search(scenario)
         wanted = Wanted.of(scenario)
         rows = meeting(found, wanted, scores)

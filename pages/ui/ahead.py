@@ -33,13 +33,15 @@ _LARGEST = 1_000_000
 _MOST_VALUES = 4
 
 
-def _sample(scenario: Scenario, pinned: pictures.Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone
+def _sample(scenario: Scenario) -> Sequence[Picture]:
     found = sample(scenario)
     return measurements.pictures(found.rows, found.groups, found.said.title, found.said.alt)
 
 
 # Measurements follows from the scenario alone as long as it shows the bundled sample.
-PAGES: Mapping[str, pictures.OfPage] = MappingProxyType({**pictures.PAGES, "measurements": _sample})
+PAGES: Mapping[str, pictures.OfPage] = MappingProxyType(
+    {**pictures.PAGES, "measurements": pictures.alone(_sample)}
+)
 
 
 async def ahead(request: Request) -> Response:

@@ -2,8 +2,9 @@
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -12,6 +13,8 @@ from pages.ui import chart, sitemap
 from slmopt.reports.formulas import safe
 from slmopt.words.glossary import help_for
 from slmopt.words.scenario_line import escape
+
+Choice = TypeVar("Choice", bound=str)
 
 # Numbers stay on one line with their units.
 _BOLD = re.compile(r"\*\*.+?\*\*")
@@ -55,6 +58,20 @@ def _tile(tile: Tile) -> str:
         f'<div class="slm-tile" role="listitem"><div class="slm-tile-label">{label}{told if about else ""}</div>'
         f'<div class="slm-tile-value">{value}</div><div class="slm-tile-note">{note}</div></div>'
     )
+
+
+def segments(label: str, names: Mapping[Choice, str], default: Choice, key: str) -> Choice:
+    """One of a few choices, shown under their names; it outlives a change of page."""
+    picked = st.segmented_control(
+        label,
+        list(names),
+        default=default,
+        required=True,
+        format_func=lambda name: names[name],
+        key=key,
+        persist_state="session",
+    )
+    return picked or default
 
 
 def arithmetic(lines: str | Sequence[str]) -> None:

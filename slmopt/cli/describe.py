@@ -13,6 +13,7 @@ from slmopt.readers.file_model import FileModel
 from slmopt.readers.files import SPEC, described
 from slmopt.readers.safe_json import load_object
 from slmopt.specs.base import SpecError
+from slmopt.specs.formats import WeightFormat
 from slmopt.specs.library import library
 from slmopt.specs.weights import bits_per_weight, stored_bytes
 from slmopt.theory.memory import bytes_per_token, cache_bytes
@@ -90,6 +91,7 @@ def _config_bits(found: FileModel, path: Path) -> Stored | None:
     try:
         values = load_object(inputs.read_bytes(path / "config.json" if path.is_dir() else path))
     except SpecError:
+        # No JSON: a GGUF or safetensors file, whose own types say more than a config's would.
         return None
     text = values.get("text_config")
     for holder in (values, text if isinstance(text, dict) else {}):
@@ -97,7 +99,8 @@ def _config_bits(found: FileModel, path: Path) -> Stored | None:
             bits = _DTYPE_BITS.get(str(holder.get(key, "")).removeprefix("torch."))
             if bits is not None:
                 said = f"weights of {bits} bits, as the file's {key} ({holder[key]}) says"
-                return found.model.total_params * bits / 8, float(bits), said
+                plain = WeightFormat.model_validate({"bits": bits})
+                return stored_bytes(plain, found.model), float(bits), said
     return None
 
 

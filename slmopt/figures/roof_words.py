@@ -38,17 +38,14 @@ def _placed(view: RooflineView, drawn: Frame, narrow: bool) -> list[Spec]:
 
 def _obstacles(view: RooflineView, drawn: Frame, room: Room) -> None:
     """What stands below the roof, and the roof itself."""
-    bandwidth, scale = view.roof.bandwidth, drawn.scale
+    scale = drawn.scale
     end = view.roof.ridge if view.known else drawn.x[1]
     x = [drawn.x[0], end, drawn.x[1]] if view.known else [drawn.x[0], end]
-    room.curve(
-        x,
-        [min(value * bandwidth, view.roof.peak if view.known else value * bandwidth) / scale for value in x],
-    )
+    room.curve(x, [view.roof.attainable(value) / scale for value in x])
     if view.known:
         room.upright(view.roof.ridge, drawn.y[0], view.roof.peak / scale)
     if drawn.shows_limit(view):
-        room.upright(view.limit, drawn.y[0], view.limit * bandwidth / scale)
+        room.upright(view.limit, drawn.y[0], view.roof.attainable(view.limit) / scale)
     bands = [view.decode_band, *([view.prefill_band] if known(view.prefill_roof) else [])]
     for band in bands:
         room.upright(band.intensity, band.slow / scale, band.fast / scale)

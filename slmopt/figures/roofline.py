@@ -197,14 +197,8 @@ def _measured(measured: Sequence[MeasuredPoint], drawn: Frame) -> Spec:
 def _overlaid(result: Named[RooflineView], drawn: Frame, hue: str, width: float) -> list[Spec]:
     """One of several scenarios: its roof, path, present decode and prefill, all in its hue."""
     view = result.result
-    bandwidth = view.roof.bandwidth / drawn.scale
-    x, y = [drawn.x[0]], [drawn.x[0] * bandwidth]
-    if view.known:
-        x += [view.roof.ridge, drawn.x[1]]
-        y += [view.roof.peak / drawn.scale] * 2
-    else:
-        x.append(drawn.x[1])
-        y.append(drawn.x[1] * bandwidth)
+    x = [drawn.x[0], *([view.roof.ridge] if view.known else []), drawn.x[1]]
+    y = [view.roof.attainable(value) / drawn.scale for value in x]
     data = [line(x, y, colour=hue, width=width, name=f"roof {result.name}")]
     data += _estimate(view.decode_band, drawn, f"Decode, {result.name}", hue)
     if known(view.prefill_roof):
@@ -215,10 +209,7 @@ def _overlaid(result: Named[RooflineView], drawn: Frame, hue: str, width: float)
 
 def _letters(results: Sequence[Named[RooflineView]], drawn: Frame) -> list[Spec]:
     """Names at the roofs' right ends; roofs that end together share one."""
-    heights = [
-        (view.roof.peak if view.known else drawn.x[1] * view.roof.bandwidth) / drawn.scale
-        for view in (result.result for result in results)
-    ]
+    heights = [result.result.roof.attainable(drawn.x[1]) / drawn.scale for result in results]
     return [
         note(drawn.x[1], heights[at], f"<b>{words}</b>", at="right", up="bottom", dx=-4, dy=3)
         for words, at in together([result.name for result in results], heights)

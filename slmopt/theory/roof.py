@@ -45,6 +45,10 @@ class Roof:
         """Operations per byte at which both sides take the same time."""
         return self.peak / self.bandwidth
 
+    def attainable(self, intensity: float) -> float:
+        """FLOP/s at an intensity: the lower of slope and flat part; the slope alone where no rate is known."""
+        return float(np.fmin(intensity * self.bandwidth, self.peak))
+
     def times(self, devices: float) -> Roof:
         """The roof of so many of them together (a share of them, below 1)."""
         return replace(

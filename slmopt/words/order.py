@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from slmopt.advice.order import Measure, Stack, Step
+from slmopt.advice.order import Measure, Order, Stack, Step
 from slmopt.words import numbers as n
 
 MEASURES: dict[Measure, str] = {
@@ -15,7 +15,7 @@ MEASURES: dict[Measure, str] = {
     "capacity": "Sequences that fit",
 }
 NOTE = "What rests on assumed figures comes last; what gains nothing on this measure is left out."
-ORDERS = {"best": "The best order here", "articles": "The articles' order"}
+ORDERS: dict[Order, str] = {"best": "The best order here", "articles": "The articles' order"}
 NOW, REACHED = "Now", "All together"
 
 

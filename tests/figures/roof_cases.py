@@ -2,6 +2,9 @@
 
 from itertools import combinations
 
+import numpy as np
+
+from slmopt.figures import theme
 from slmopt.figures.placing import height, width
 from slmopt.specs.scenario import Scenario, scenario
 
@@ -93,3 +96,14 @@ def covered(figure, *, phone: bool = False) -> list[tuple[str, str]]:
 def traces(figure, name):
     """The figure's traces of that name."""
     return [trace for trace in figure.data if trace.name == name]
+
+
+def drawn_well(figure) -> bool:
+    """Whether Plotly takes it, no word covers another, wide or narrow, and every curve is short and finite."""
+    theme.checked(figure)
+    assert not covered(figure, phone=False)
+    assert not covered(figure, phone=True)
+    for trace in figure.data:
+        assert len(trace.x) <= 120
+        assert np.all(np.isfinite(np.asarray(trace.y, dtype=float)))
+    return True

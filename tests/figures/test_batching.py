@@ -10,7 +10,7 @@ from slmopt.theory.batch_points import batching_view
 from slmopt.theory.batching import cache_outgrows_weights, first_batch, largest_batch_within, weights_alone
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.latency import decode_step
-from tests.figures.roof_cases import CASES, GROUPED, SERVER, covered, traces, words
+from tests.figures.roof_cases import CASES, GROUPED, SERVER, drawn_well, traces, words
 
 FIGURES = [batching.throughput, batch_sides.users, batch_sides.steps]
 
@@ -26,13 +26,7 @@ def case(request):
 
 @pytest.mark.parametrize("draw", FIGURES)
 def test_every_case_draws_with_its_words_apart(case, draw):
-    figure = draw(shown(case))
-    theme.checked(figure)
-    for phone in (False, True):
-        assert not covered(figure, phone=phone)
-    for trace in figure.data:
-        assert len(trace.x) <= 120
-        assert np.all(np.isfinite(np.asarray(trace.y, dtype=float)))
+    assert drawn_well(draw(shown(case)))
 
 
 def test_the_articles_marks():

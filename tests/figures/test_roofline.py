@@ -14,7 +14,7 @@ from slmopt.theory.roofline_points import (
     round_number,
     telling_contexts,
 )
-from tests.figures.roof_cases import CASES, GROUPED, SERVER, covered, traces, words
+from tests.figures.roof_cases import CASES, GROUPED, SERVER, covered, drawn_well, traces, words
 
 
 def shown(case):
@@ -28,13 +28,7 @@ def case(request):
 
 @pytest.mark.parametrize("draw", [roofline.roof, intensity.intensities])
 def test_every_case_draws_with_its_words_apart(case, draw):
-    figure = draw(shown(case))
-    theme.checked(figure)
-    for phone in (False, True):
-        assert not covered(figure, phone=phone)
-    for trace in figure.data:
-        assert len(trace.x) <= 120
-        assert np.all(np.isfinite(np.asarray(trace.y, dtype=float)))
+    assert drawn_well(draw(shown(case)))
 
 
 def test_the_articles_points():

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -45,3 +46,16 @@ def slider(app: AppTest, key: str) -> str:
             data = json.loads(element.proto.bytes)
             return str(data["texts"][data["at"]])
     raise LookupError(f"no slider {key}")
+
+
+def figures(app: AppTest) -> str:
+    """What the page hands to its figures."""
+    return "".join(html.unescape(str(element.proto)) for element in app.get("bidi_component"))
+
+
+def shows(app: AppTest, said: str, tiles: Iterable[Iterable[str]]) -> bool:
+    """Whether answer and tiles are these."""
+    assert answer(app) == said.replace("**", "").replace("\u00a0", " ")
+    shown = "".join(element.proto.body for element in app.get("html"))
+    assert all(html.escape(part) in shown for tile in tiles for part in tile)
+    return True

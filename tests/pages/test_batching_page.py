@@ -1,7 +1,5 @@
 """Batching shows the package's numbers: from an address, after a preset, an edit, its own sliders."""
 
-import html
-
 import pytest
 
 from slmopt.specs.scenario import scenario
@@ -9,22 +7,15 @@ from slmopt.theory.batch_points import batching_view
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import batching as words
 from tests.figures.roof_cases import CASES, SERVER, TARGETS
-from tests.pages.app import answer, open_page, said, slider
+from tests.pages.app import answer, figures, open_page, said, slider
+from tests.pages.app import shows as shows_words
 from tests.pages.test_roofline_page import ADDRESS
 
 
 def shows(app, case):
     """Whether answer and tiles are those of the case."""
     view = batching_view(evaluate(case))
-    assert answer(app) == words.answer(view).replace("**", "").replace("\u00a0", " ")
-    shown = "".join(element.proto.body for element in app.get("html"))
-    assert all(html.escape(part) in shown for tile in words.tiles(view) for part in tile)
-    return True
-
-
-def figures(app) -> str:
-    """What the page hands to its figures."""
-    return "".join(html.unescape(str(element.proto)) for element in app.get("bidi_component"))
+    return shows_words(app, words.answer(view), words.tiles(view))
 
 
 def test_an_address_brings_the_articles_numbers():

@@ -1,7 +1,5 @@
 """The Roofline shows the package's numbers: from an address, after a preset, an edit, its own sliders."""
 
-import html
-
 import pytest
 
 from slmopt.specs.scenario import scenario
@@ -10,7 +8,8 @@ from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import MeasuredPoint, roofline_view
 from slmopt.words import roofline as words
 from tests.figures.roof_cases import CASES, SERVER
-from tests.pages.app import answer, go, open_page, said, slider
+from tests.pages.app import figures, go, open_page, said, slider
+from tests.pages.app import shows as shows_words
 
 ADDRESS = {
     "model": "7B, 32 KV heads (article)",
@@ -25,15 +24,7 @@ ADDRESS = {
 def shows(app, case):
     """Whether answer and tiles are those of the case."""
     view = roofline_view(evaluate(case))
-    assert answer(app) == words.answer(view).replace("**", "").replace("\u00a0", " ")
-    shown = "".join(element.proto.body for element in app.get("html"))
-    assert all(html.escape(part) in shown for tile in words.tiles(view) for part in tile)
-    return True
-
-
-def figures(app) -> str:
-    """What the page hands to its figures."""
-    return "".join(html.unescape(str(element.proto)) for element in app.get("bidi_component"))
+    return shows_words(app, words.answer(view), words.tiles(view))
 
 
 def test_an_address_brings_the_articles_numbers():

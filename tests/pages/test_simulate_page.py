@@ -1,7 +1,5 @@
 """Simulate shows the package's numbers: as opened, after an entry, with a trace, under overload, with what cannot be."""
 
-import html
-
 import pytest
 
 from slmopt.serving.outcome import outcome
@@ -10,7 +8,7 @@ from slmopt.serving.simulate import simulate
 from slmopt.serving.traffic import Lengths, Traffic
 from slmopt.words import simulation
 from slmopt.words import simulation_page as words
-from tests.pages.app import answer, go, open_page, said
+from tests.pages.app import answer, figures, go, open_page, said
 from tests.pages.test_scenario_pages import SERVER, SERVER_ADDRESS, plain
 
 QUICK = {**SERVER_ADDRESS, "sim_requests": "60", "sim_rate": "2", "sim_slots": "8"}
@@ -21,10 +19,6 @@ def expected(admission: str, **changes):
     traffic = Traffic(rate=2.0, requests=60, **LENGTHS)
     case = {"slots": 8, **changes}
     return outcome(simulate(SERVER, traffic.draw(), Policy(admission=admission, **case)))
-
-
-def figures(app) -> str:
-    return "".join(html.unescape(str(element.proto)) for element in app.get("bidi_component"))
 
 
 def test_the_first_screen_is_a_finished_run():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
@@ -70,7 +70,7 @@ def _first_token(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:
     return first_token.pictures(evaluation, hit_curve(evaluation.setup), at_once, _evaluated(pinned))
 
 
-def _speculation(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone
+def _speculation(scenario: Scenario) -> Sequence[Picture]:
     evaluation = evaluate(drafting(scenario).scenario)
     found = evaluation.typical.speculation
     if found is None:
@@ -83,11 +83,11 @@ def _speculation(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]: 
     )
 
 
-def _plan(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone
+def _plan(scenario: Scenario) -> Sequence[Picture]:
     return plan.pictures(scenario, planned(scenario))
 
 
-def _model(scenario: Scenario, pinned: Pinned = ()) -> Sequence[Picture]:  # noqa: ARG001 - one alone
+def _model(scenario: Scenario) -> Sequence[Picture]:
     setup = evaluate(scenario).setup
     growth = cache_growth(setup.model, *setup.cache, float(scenario.depth))
     return model.pictures(setup.model, setup.weights, growth)
@@ -100,6 +100,11 @@ class OfPage(Protocol):
         """The figures, from top to bottom."""
 
 
+def alone(of: Callable[[Scenario], Sequence[Picture]]) -> OfPage:
+    """The figures of a page that shows one scenario, whatever is pinned beside it."""
+    return lambda scenario, pinned=(): of(scenario)  # noqa: ARG005 - taken and left aside
+
+
 # By the page's address.
 PAGES: Mapping[str, OfPage] = MappingProxyType(
     {
@@ -108,8 +113,8 @@ PAGES: Mapping[str, OfPage] = MappingProxyType(
         "batching": _batching,
         "memory": _memory,
         "first-token": _first_token,
-        "speculation": _speculation,
-        "plan": _plan,
-        "model": _model,
+        "speculation": alone(_speculation),
+        "plan": alone(_plan),
+        "model": alone(_model),
     }
 )
