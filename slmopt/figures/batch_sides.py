@@ -16,7 +16,8 @@ from slmopt.figures.batch_side_words import (
     step_words,
     user_words,
 )
-from slmopt.figures.marks import Scale, base_layout, limit_line, line, region
+from slmopt.figures.frame import Scale, base_layout
+from slmopt.figures.marks import limit_line, line, region
 from slmopt.figures.placing import plot_height, round_above
 from slmopt.figures.theme import Spec
 from slmopt.theory.batch_points import BatchingView, Mark

@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 from slmopt.figures import theme
 from slmopt.figures.batch_parts import Results, ceiling, estimate, hues, letters, mark_of, now_name
 from slmopt.figures.batch_words import FIRST_BATCH, throughput_margin, throughput_words
-from slmopt.figures.marks import base_layout, limit_line, line, points, region
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import limit_line, line, points, region
 from slmopt.figures.placing import Scale, plot_height, stop_above, stop_below
 from slmopt.figures.theme import Spec
 from slmopt.theory.batch_points import BatchingView

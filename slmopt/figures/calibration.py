@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, line, note, points
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import line, note, points
 from slmopt.figures.measured_marks import plain
 from slmopt.figures.named import Named
 from slmopt.figures.theme import Spec

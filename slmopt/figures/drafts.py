@@ -6,7 +6,8 @@ import plotly.graph_objects as go
 
 from slmopt.advice.drafts import Checks, Floats
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, end_label, line, note, told
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import end_label, line, note, told
 from slmopt.figures.theme import Spec
 from slmopt.words import numbers as n
 

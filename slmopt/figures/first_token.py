@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import band, bar, base_layout, end_label, limit_line, line, note, points, told
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import band, bar, end_label, limit_line, line, note, points, told
 from slmopt.figures.named import Named, stroke, together
 from slmopt.figures.theme import Spec
 from slmopt.theory.first_token import PromptCurve

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import Anchor, bar, base_layout, limit_line, line, note, points, told
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import Anchor, bar, limit_line, line, note, points, told
 from slmopt.figures.placing import apart, plot_height, round_above, stop_above, stop_below
 from slmopt.figures.theme import Spec
 from slmopt.serving.holding import Moving, Sessions, Sharing, Stranded

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, end_label, limit_line, line, points
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import end_label, limit_line, line, points
 from slmopt.figures.named import Named
 from slmopt.figures.placing import (
     Scale,

@@ -8,7 +8,8 @@ from typing import Final
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import axis, base_layout, note, points
+from slmopt.figures.frame import axis, base_layout
+from slmopt.figures.marks import note, points
 from slmopt.figures.measured_marks import (
     FOOT_PX,
     HEAD_PX,

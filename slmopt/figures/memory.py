@@ -9,7 +9,8 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import bar, base_layout, end_label, limit_line, line, note, points, safe, told
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import bar, end_label, limit_line, line, note, points, safe, told
 from slmopt.figures.named import Named
 from slmopt.figures.theme import Spec
 from slmopt.theory.memory import Capacity

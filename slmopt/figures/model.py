@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import placing, theme
-from slmopt.figures.marks import base_layout, limit_line, line, note, points, safe
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import limit_line, line, note, points, safe
 from slmopt.figures.model_parts import in_one_piece
 from slmopt.figures.theme import Spec
 from slmopt.theory.cache_growth import CacheGrowth, Grown

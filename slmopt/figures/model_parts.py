@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from slmopt.figures import placing, theme
-from slmopt.figures.marks import bar, base_layout, note
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import bar, note
 from slmopt.figures.theme import Spec
 from slmopt.theory.model_shape import RoleParams
 from slmopt.words import model as words

@@ -5,7 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import band, base_layout, limit_line, line, note, points, told
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import band, limit_line, line, note, points, told
 from slmopt.figures.theme import Spec
 from slmopt.theory.offload_curve import LayersCurve
 from slmopt.words import numbers as n

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import bar, base_layout, note, safe
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import bar, note, safe
 from slmopt.figures.theme import Side, Spec
 from slmopt.theory.operators import Operator
 from slmopt.words import numbers as n

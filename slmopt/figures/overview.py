@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 
 from slmopt.advice.targets import targets
 from slmopt.figures import theme
-from slmopt.figures.marks import axis, bar, base_layout, limit_line, line, note, points
+from slmopt.figures.frame import axis, base_layout
+from slmopt.figures.marks import bar, limit_line, line, note, points
 from slmopt.figures.named import Named
 from slmopt.figures.theme import Spec
 from slmopt.theory.evaluation import Evaluation

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, limit_line, line, note, points
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import limit_line, line, note, points
 from slmopt.figures.theme import Spec
 
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 
 from slmopt.advice.plan import Trial
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, note
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import note
 from slmopt.figures.theme import Spec
 from slmopt.words import numbers as n
 from slmopt.words.plan import METRIC_NAMES, METRICS, here, value

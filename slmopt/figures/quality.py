@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, limit_line, note, points
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import limit_line, note, points
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, limit_line, line, note, points, region
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import limit_line, line, note, points, region
 from slmopt.figures.named import Named, stroke, together
 from slmopt.figures.roof_frame import Frame, decode_spots, frame, known
 from slmopt.figures.roof_words import brackets, words

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, limit_line, line, note, told
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import limit_line, line, note, told
 from slmopt.figures.named import Named
 from slmopt.figures.placing import apart, plot_height, round_above, stop_above, stop_below
 from slmopt.figures.theme import Spec

@@ -6,17 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import (
-    base_layout,
-    end_label,
-    limit_line,
-    line,
-    note,
-    points,
-    region,
-    region_word,
-    told,
-)
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import end_label, limit_line, line, note, points, region, region_word, told
 from slmopt.figures.theme import Spec
 from slmopt.theory.speculation import Speculation
 from slmopt.theory.speculation_curves import SpeculationCurves

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from slmopt.figures import theme
-from slmopt.figures.marks import base_layout, limit_line, note
+from slmopt.figures.frame import base_layout
+from slmopt.figures.marks import limit_line, note
 from slmopt.figures.theme import Spec
 
 _ROW_PX = 38

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from slmopt.measured.archives import MAX_NESTING, Budget, gunzip, is_gzip, is_parquet, is_zip, unzip
 from slmopt.measured.readers import optimum_benchmark, spreadsheet
 from slmopt.measured.readers.dispatch import read_document
 from slmopt.measured.table import ReadResult, Skip, concat, empty_rows, result, skipped_frame
-from slmopt.measured.text import (
-    MAX_NESTING,
-    Budget,
-    UnreadableFile,
-    any_number,
-    decode,
-    gunzip,
-    is_gzip,
-    is_parquet,
-    is_zip,
-    unzip,
-)
+from slmopt.measured.text import UnreadableFile, any_number, decode
 
 __all__ = ["ReadResult", "UnreadableFile", "read_benchmark", "read_many"]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, Final
 
+from slmopt.measured.file_size import format_bytes
 from slmopt.measured.match import (
-    EXACT,
     agrees,
     counts,
     looks_like_experts,
@@ -24,7 +23,6 @@ from slmopt.specs.library import Efficiency, Library, find, library
 from slmopt.specs.model import Model
 from slmopt.specs.scenario import Engine, Scenario, scenario
 from slmopt.specs.setup import Setup, resolve
-from slmopt.specs.weights import tensor_bits
 
 SIZE_ROOM: Final = 0.1
 """Relative difference between a file's size and its format's above which the row is marked."""
@@ -161,7 +159,7 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
     return Place(
         setup,
         notes=tuple(notes),
-        format_bytes=_format_bytes(weights, model, row.params),
+        format_bytes=format_bytes(weights, model, row.params),
         devices=count,
         by_count=model.by_count,
     )
@@ -222,7 +220,7 @@ def _fits(said: WeightFormat, model: Model | None, row: Row, bits: float) -> boo
     """Whether the user's format is of the size that the row states, if it states one."""
     if model is None or not bits > 0:
         return True
-    return abs(8 * _format_bytes(said, model, row.params) / counts(model)[-1] / bits - 1) <= SIZE_ROOM
+    return abs(8 * format_bytes(said, model, row.params) / counts(model)[-1] / bits - 1) <= SIZE_ROOM
 
 
 def _caches(row: Row, facts: Facts, presets: Library, notes: list[str]) -> tuple[CacheFormat, CacheFormat]:
@@ -289,23 +287,3 @@ def _efficiency(setup: Setup, row: Row, presets: Library) -> Efficiency | None:
         if f"{cls}/{runtime}" in presets.efficiencies:
             return presets.efficiencies[f"{cls}/{runtime}"]
     return None
-
-
-@lru_cache(maxsize=512)
-def _format_bytes(weights: WeightFormat, model: Model, params: float) -> float:
-    """Bytes that the format gives for what a weights file holds: no tower; prediction layers if its count has them."""
-    bits = tensor_bits(weights, model)
-    if model.by_count:
-        return model.total_params * bits[0] / 8
-    without = model.total_params - model.tower_params - model.mtp_params
-    has_mtp = math.isfinite(params) and abs(params / without - 1) > abs(
-        params / (without + model.mtp_params) - 1
-    )
-    left_out = {"tower"} if has_mtp else {"tower", "mtp"}
-    pairs = zip(model.tensors, bits, strict=True)
-    made = sum(tensor.params * b for tensor, b in pairs if tensor.role not in left_out) / 8
-    published = model.published_params
-    if has_mtp and published is not None and abs(params / published - 1) < EXACT:
-        # The published file holds more than the layers described, such as a prediction layer's own head.
-        made *= max(published / (without + model.mtp_params), 1.0)
-    return made

@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from slmopt.measured import text
+from slmopt.measured import archives, text
 from slmopt.measured.detect import read_benchmark, read_many
 from slmopt.measured.text import UnreadableFile, decode
 
@@ -119,7 +119,7 @@ def test_a_zip_that_lies_about_its_sizes_gives_no_more_than_it_says():
 
 
 def test_total_of_an_archive_is_bounded(monkeypatch):
-    monkeypatch.setattr(text, "MAX_BYTES", 1000)
+    monkeypatch.setattr(archives, "MAX_BYTES", 1000)
     found = read_benchmark(
         "a.zip", zipped({"a.csv": PLAIN.encode(), "b.csv": b"x," * 500}, zipfile.ZIP_STORED)
     )

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import chart, sitemap
-from slmopt.figures import marks, theme
+from slmopt.figures import frame, marks, theme
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = ROOT / "pages" / "ui" / "main.py"
@@ -83,7 +83,7 @@ def test_a_figure_is_small_and_true():
     x = np.geomspace(1, 1000, 200)
     figure = theme.figure(
         [marks.line(x, x / 3), marks.points([1 / 3], [np.nan])],
-        marks.base_layout(x_title="x", x_scale="log", x_limits=(1, 1000)),
+        frame.base_layout(x_title="x", x_scale="log", x_limits=(1, 1000)),
     )
     text = chart.encode({"figure": chart.compact(figure)})
     spec = json.loads(text)["figure"]

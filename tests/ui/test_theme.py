@@ -9,7 +9,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
-from slmopt.figures import marks, theme
+from slmopt.figures import frame, marks, theme
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
@@ -107,7 +107,7 @@ def _figure() -> go.Figure:
         marks.bar([3], ["a"], "memory", xaxis="x2", yaxis="y2"),
         marks.bar([3], ["a"], "compute", base=[3], outline=True, xaxis="x2", yaxis="y2"),
     ]
-    layout = marks.base_layout(
+    layout = frame.base_layout(
         x_title="Sequences",
         y_title="Rate (TFLOPS)",
         x_scale="log",
@@ -119,8 +119,8 @@ def _figure() -> go.Figure:
             marks.limit_line(2, axis="y", start=1, end=9),
         ],
         phone={"margin.r": 8},
-        xaxis2=marks.axis("Time (ms)"),
-        yaxis2=marks.axis(None, "category"),
+        xaxis2=frame.axis("Time (ms)"),
+        yaxis2=frame.axis(None, "category"),
     )
     return theme.figure(data, layout)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from slmopt.measured.archives import gunzip, is_gzip, is_parquet
 from slmopt.measured.readers import spreadsheet
 from slmopt.measured.readers._delimited import Sheet
 from slmopt.measured.readers._markdown import MAX_CHARACTERS, find_tables
 from slmopt.measured.readers._sheets import find_sheets
-from slmopt.measured.text import UnreadableFile, decode, gunzip, is_gzip, is_parquet
+from slmopt.measured.text import UnreadableFile, decode
 
 
 def tables_in(name: str, content: bytes) -> list[Sheet]:

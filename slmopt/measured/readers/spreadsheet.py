@@ -19,7 +19,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv as pacsv  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from slmopt.measured.text import MAX_BYTES, Budget, UnreadableFile, cause
+from slmopt.measured.archives import Budget, cause
+from slmopt.measured.text import MAX_BYTES, UnreadableFile
 
 MAX_PART_BYTES: Final = 256 << 20
 """Largest XML part of a workbook [B]."""
