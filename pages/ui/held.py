@@ -70,6 +70,7 @@ def _figures(scenario: Scenario, setup: Setup) -> None:
                 partial(tables.sharing, shared),
             )
         )
+        st.markdown(f":small[{words.sharing_words(shared)}]")
     link, turns, asked, think = _fields(setup)
     left, right = side_by_side()
     with left:
@@ -84,6 +85,7 @@ def _figures(scenario: Scenario, setup: Setup) -> None:
                 partial(tables.moving, moved),
             )
         )
+        st.markdown(f":small[{words.moving_words(moved)}]")
     with right:
         talk = sessions(setup, turns, asked, scenario.output, think)
         title = words.sessions_title(talk)

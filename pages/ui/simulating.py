@@ -67,6 +67,7 @@ def ask(evaluation: Evaluation) -> Asked:
             "kind": more["arrivals"],
             "prompt": {"kind": more["prompt_kind"], "mean": s.prompt},
             "output": {"kind": more["output_kind"], "mean": s.output},
+            "hit_rate": more["hit_rate"],
         }
     )
     # Room for everyone's next tokens, those drafted too, and a piece of a prompt.
@@ -135,6 +136,7 @@ def _more() -> dict[str, Any]:
             arrivals = st.selectbox("Arrivals", ARRIVAL_KINDS, key="sim_arrivals", bind="query-params")
             prompts = st.selectbox("Prompts", LENGTH_KINDS, key="sim_prompt", bind="query-params")
         with third:
+            hit = number_entry("Prompts that hit (0 to 1)", "sim_hit", 1, whole=False, most=1, least=0)
             seed = number_entry("Seed", "sim_seed", 0, most=2**31 - 1, least=0)
             budget = number_entry("Tokens a pass, chunked", "sim_budget", 512, most=1_000_000, least=2)
         _trace_field()
@@ -146,6 +148,7 @@ def _more() -> dict[str, Any]:
         "output_kind": outputs,
         "arrivals": arrivals,
         "prompt_kind": prompts,
+        "hit_rate": 1.0 if hit is None else hit,
         "seed": seed or 0,
         "budget": budget,
     }

@@ -23,15 +23,14 @@ _POINTS = 25
 class Pools:
     """Prefill on devices of its own, the cache sent over a link. Seconds and bytes.
 
-    ``ttft_s`` is the prefill alone, since it gives the first token; ``second_token_s`` the wait for the next one, the
-    move included; those who decode see ``gap_s``, a step and nothing else. ``prefill_devices`` keep one decoding device of
+    ``ttft_s`` is the prefill alone, since it gives the first token; the next one waits for the move and for ``gap_s``,
+    a step and nothing else, which is what all who decode see. ``prefill_devices`` keep one decoding device of
     the scenario's batch in work.
     """
 
     moved_bytes: float
     move_s: float
     ttft_s: float
-    second_token_s: float
     gap_s: float
     prefill_devices: float
 
@@ -96,4 +95,4 @@ def pools(setup: Setup, link_bytes_per_s: float, latency_s: float = 0.0) -> Pool
     ttft = whole(setup, decode, first).ttft_s
     # In the time of a reply the batch takes in as many prompts as it has sequences.
     reply = max(s.output - 1, 1) * step
-    return Pools(moved, move, ttft, move + step, step, s.batch * ttft / reply)
+    return Pools(moved, move, ttft, step, s.batch * ttft / reply)

@@ -43,6 +43,20 @@ def sharing_title(found: Sharing) -> str:
     return f"{found.prefix:,} shared tokens: {gain}, {n.count(more)} more fit"
 
 
+def sharing_words(found: Sharing) -> str:
+    """What the prefix holds, in a sentence; empty where there is none."""
+    if not found.prefix:
+        return ""
+    return f"One copy of the {found.prefix:,} tokens holds {n.bytes_(found.copy_bytes, 2)}, however many share it."
+
+
+def moving_words(found: Moving) -> str:
+    """From which context on the cache is worth bringing back, in a sentence."""
+    if found.from_tokens is None:
+        return "At no context here is bringing the cache back faster than computing it again."
+    return f"Bringing it back is faster from {found.from_tokens:,.0f} cached tokens on."
+
+
 def moving_title(found: Moving) -> str:
     """Finding of the host's memory."""
     _, load, again = found.now

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from slmopt.advice.order import stack
@@ -21,7 +23,15 @@ def test_every_technique_applies_or_says_why_not(scenario):
 @settings(max_examples=10)
 def test_gains_stack_in_both_orders(scenario):
     for order in ("articles", "best"):
-        assert stack(scenario, "reply", order) is not None
+        found = stack(scenario, "reply", order)
+        before = found.start
+        for step in found.steps:
+            assert step.before == before
+            before = step.after
+        if np.isfinite(found.factor):
+            assert np.prod([step.factor for step in found.steps]) == pytest.approx(found.factor)
+        if order == "best":
+            assert all(step.factor > 1 for step in found.steps)
 
 
 def test_a_prefix_is_cached_where_the_context_is_capped_below_the_prompt():

@@ -56,7 +56,12 @@ def test_memory_says_what_blocks_prefixes_links_and_sessions_do():
         words.sessions_title(talk),
     ):
         assert title in shown
-    assert words.sessions_words(talk).replace("\u00a0", " ") in said(app)
+    for sentence in (
+        words.sessions_words(talk),
+        words.sharing_words(sharing(SERVER)),
+        words.moving_words(moving(setup, 64e9)),
+    ):
+        assert sentence.replace("\u00a0", " ") in said(app)
 
 
 @pytest.mark.parametrize("page", ["batching_page", "memory_page"])

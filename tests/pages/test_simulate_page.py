@@ -149,3 +149,11 @@ def test_a_file_that_is_no_trace_is_one_sentence_and_changes_nothing():
     assert not app.exception
     assert "lacks arrival_s" in said(app).replace("\\", "")
     assert answer(app) == before
+
+
+def test_prompts_that_miss_the_cache_wait_longer():
+    prefix = {**QUICK, "prompt": "2000", "prefix_hit": "1500", "sim_beside": "nothing"}
+    hit = answer(open_page("simulate_page", **prefix))
+    missed = open_page("simulate_page", **prefix, sim_hit="0")
+    assert not missed.exception
+    assert answer(missed) != hit

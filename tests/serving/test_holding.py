@@ -11,6 +11,7 @@ from slmopt.serving.traffic import Lengths
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.interference import chunked
+from slmopt.theory.latency import decode_step
 from slmopt.theory.roofline import estimate_roof
 from tests.serving.cases import ARTICLE
 
@@ -106,7 +107,9 @@ def test_separate_pools_move_the_cache_once():
     found = pools(setup, 64e9)
     assert found.move_s == pytest.approx(2000 * TOKEN / 64e9)
     assert found.ttft_s == pytest.approx(0.07)
-    assert found.second_token_s == pytest.approx(found.move_s + found.gap_s)
+    assert found.gap_s == pytest.approx(
+        float(decode_step(setup, estimate_roof(setup, "decode", "typical")).seconds)
+    )
     assert found.prefill_devices == pytest.approx(16 * 0.07 / (199 * found.gap_s))
 
 
