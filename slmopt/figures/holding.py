@@ -64,7 +64,7 @@ def sharing(found: Sharing) -> go.Figure:
     ]
     notes = [
         note(0, top / scale, "nobody hits", at="left", up="bottom", dx=10, dy=3),
-        note(100, float(found.ttft_s[-1]) / scale, "everybody hits", at="right", up="bottom", dx=-4, dy=10),
+        note(100, float(found.ttft_s[-1]) / scale, "everybody hits", at="right", up="top", dx=-4, dy=-8),
     ]
     layout = base_layout(
         x_title="Prompts that find the prefix cached (%)",

@@ -373,9 +373,10 @@ class Driver:
         self._open(self.page.get_by_test_id("stExpander").filter(has_text=title).first)
 
     def open_sections(self) -> None:
-        """Opens every closed section of the page and the panel."""
+        """Opens every closed section of the page and the panel that can be seen."""
         for section in self.page.get_by_test_id("stExpander").all():
-            self._open(section)
+            if section.is_visible():
+                self._open(section)
 
     def _open(self, section: Locator) -> None:
         details = section.locator("details").first
