@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -23,14 +24,20 @@ from pages.ui.judging import sample
 from slmopt.figures.named import Named
 from slmopt.reports import pictures
 from slmopt.reports.picture import Picture
-from slmopt.reports.pictures import measurements
+from slmopt.reports.pictures import measurements, simulation
+from slmopt.serving.asked import Choices, asked, choices
+from slmopt.serving.outcome import outcome
+from slmopt.serving.simulate import Cancelled, simulate
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.specs.setup import resolve
+from slmopt.theory.evaluation import evaluate
 
 # An own model of many unlike layers is the largest thing that a scenario carries.
 _LARGEST = 1_000_000
 _MOST_VALUES = 4
+# A run that takes longer comes too late for the thumb.
+_LONGEST_RUN_S = 0.5
 
 
 def _sample(scenario: Scenario) -> Sequence[Picture]:
@@ -43,11 +50,16 @@ PAGES: Mapping[str, pictures.OfPage] = MappingProxyType(
     {**pictures.PAGES, "measurements": pictures.alone(_sample)}
 )
 
+SIMULATE = "simulate"
+FORESEEN = frozenset({*PAGES, SIMULATE})
+"""Pages whose figures follow from the scenario, or from it and a few choices of the page's own."""
+
 
 async def ahead(request: Request) -> Response:
     """`{"page", "field", "scenario", "values"}` in; out, for each value in turn, figures by key as the page sends them.
 
-    A value that makes no valid scenario has none. What cannot be read is answered with 400 and one sentence.
+    Beside them may stand `pinned`, scenarios by letter, and `choices`, what a page adds of its own. A value that makes no
+    valid scenario has no figures. What cannot be read is answered with 400 and one sentence.
     """
     body = b""
     async for part in request.stream():
@@ -59,17 +71,19 @@ async def ahead(request: Request) -> Response:
         page, field = str(asked["page"]), str(asked["field"])
         held, values = dict(asked["scenario"]), list(asked["values"])
         pinned = {str(name): dict(one) for name, one in asked.get("pinned", {}).items()}
+        own = dict(asked.get("choices", {}))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return _refused("Ask with a JSON object of page, field, scenario, values and pinned scenarios.")
-    if page not in PAGES or field not in Scenario.model_fields:
-        return _refused(f"Known are the pages {', '.join(PAGES)} and the scenario's fields.")
+    if page not in FORESEEN or field not in Scenario.model_fields:
+        return _refused(f"Known are the pages {', '.join(sorted(FORESEEN))} and the scenario's fields.")
     if len(values) > _MOST_VALUES or len(pinned) > len(pins.LETTERS):
         return _refused(f"Ask for {_MOST_VALUES} values and {len(pins.LETTERS)} pinned scenarios at most.")
     try:
         beside = [Named(name, _valid(one)) for name, one in pinned.items()]
+        chosen = choices(own)
     except SpecError as wrong:
-        return _refused(f"Pinned scenario: {wrong}")
-    answer = await run_in_threadpool(_answer, page, held, field, values, beside)
+        return _refused(f"Pinned scenario or choices: {wrong}")
+    answer = await run_in_threadpool(_answer, page, held, field, values, beside, chosen)
     headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(gzip.compress(answer, 3), headers={**headers, "Content-Encoding": "gzip"})
@@ -77,18 +91,39 @@ async def ahead(request: Request) -> Response:
 
 
 def foreseen(
-    page: str, held: Mapping[str, Any], field: str, values: Sequence[Any], pinned: pictures.Pinned = ()
+    page: str,
+    held: Mapping[str, Any],
+    field: str,
+    values: Sequence[Any],
+    pinned: pictures.Pinned = (),
+    chosen: Choices | None = None,
 ) -> list[dict[str, str]]:
     """The page's figures by key, as the browser is sent them, for each value of the field beside what else is held."""
-    drawn: list[dict[str, str]] = []
-    for value in values:
-        try:
-            asked = _valid({**held, field: value})
-        except SpecError:
-            drawn.append({})
-            continue
-        drawn.append({one.key: payload(one).decode() for one in PAGES[page](asked, pinned)})
-    return drawn
+    return [
+        {one.key: payload(one).decode() for one in _drawn(page, {**held, field: value}, pinned, chosen)}
+        for value in values
+    ]
+
+
+def _drawn(
+    page: str, values: Mapping[str, Any], pinned: pictures.Pinned, chosen: Choices | None
+) -> Sequence[Picture]:
+    try:
+        scenario = _valid(values)
+        return _played(scenario, chosen or Choices()) if page == SIMULATE else PAGES[page](scenario, pinned)
+    except (SpecError, Cancelled):
+        return ()
+
+
+def _played(scenario: Scenario, chosen: Choices) -> Sequence[Picture]:
+    question = asked(evaluate(scenario), chosen)
+    drawn = question.traffic.draw(question.seed)
+    end = time.monotonic() + _LONGEST_RUN_S
+    found = [
+        outcome(simulate(scenario, drawn, one, seed=question.seed, progress=lambda _: time.monotonic() < end))
+        for one in question.policies
+    ]
+    return simulation.pictures(found, scenario)
 
 
 def _valid(values: Mapping[str, Any]) -> Scenario:
@@ -98,9 +133,14 @@ def _valid(values: Mapping[str, Any]) -> Scenario:
 
 
 def _answer(
-    page: str, held: Mapping[str, Any], field: str, values: Sequence[Any], pinned: pictures.Pinned
+    page: str,
+    held: Mapping[str, Any],
+    field: str,
+    values: Sequence[Any],
+    pinned: pictures.Pinned,
+    chosen: Choices,
 ) -> bytes:
-    found = foreseen(page, held, field, values, pinned)
+    found = foreseen(page, held, field, values, pinned, chosen)
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,8 @@ from typing import Any, Final, TypeVar
 
 import streamlit as st
 
-from pages.ui.simulating import Asked, number_entry
+from pages.ui.simulating import Trace, number_entry
+from slmopt.serving.asked import Asked
 from slmopt.serving.outcome import Outcome, outcome
 from slmopt.serving.policy import Policy
 from slmopt.serving.replicas import Replicas, replicas
@@ -23,6 +25,8 @@ from slmopt.words.scenario_line import escape
 Made = TypeVar("Made")
 
 MOST_RUNS: Final = 8
+# Short runs need no bar, and a message costs more than what it reports.
+_BAR_EVERY_S: Final = 0.2
 
 
 class Runs:
@@ -53,16 +57,16 @@ def runs() -> Runs:
     return Runs()
 
 
-def run_all(scenario: Scenario, asked: Asked) -> list[Outcome]:
+def run_all(scenario: Scenario, asked: Asked, trace: Trace) -> list[Outcome]:
     """Each policy on the same requests. A bar shows long runs; another entry stops them."""
-    of = asked.trace[0] if asked.trace is not None else asked.traffic
+    of = asked.traffic if trace is None else trace[0]
     found = []
     place = st.empty()
     for chosen in asked.policies:
         name = simulation.ADMISSION[chosen.admission]
 
         def make(chosen: Policy = chosen, name: str = name) -> Outcome:
-            drawn = asked.trace[1] if asked.trace is not None else asked.traffic.draw(asked.seed)
+            drawn = asked.traffic.draw(asked.seed) if trace is None else trace[1]
             watch = _bar(place, f"{name}: simulating {len(drawn):,} requests")
             return outcome(simulate(scenario, drawn, chosen, seed=asked.seed, progress=watch))
 
@@ -87,9 +91,9 @@ def needed(scenario: Scenario, asked: Asked) -> Replicas:
     return found
 
 
-def how_many(scenario: Scenario, asked: Asked) -> None:
+def how_many(scenario: Scenario, asked: Asked, trace: Trace) -> None:
     """The question how many devices this traffic needs, answered when asked: it takes many runs. A trace has one rate only."""
-    if asked.trace is not None:
+    if trace is not None:
         return
     with st.container(key="slm_how_many", border=True):
         left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
@@ -110,9 +114,14 @@ def how_many(scenario: Scenario, asked: Asked) -> None:
 
 
 def _bar(place: Any, text: str) -> Progress:
+    drawn = time.monotonic()
+
     def watch(share: float) -> bool:
-        # Drawing it raises where this session has asked for something else meanwhile, which stops the run.
-        place.progress(min(1.0, share), text=text)
+        nonlocal drawn
+        if time.monotonic() - drawn > _BAR_EVERY_S:
+            # Drawing it raises where this session has asked for something else meanwhile, which stops the run.
+            place.progress(min(1.0, share), text=text)
+            drawn = time.monotonic()
         return True
 
     return watch

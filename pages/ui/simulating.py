@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from dataclasses import dataclass
 from typing import Any, Final
 
 import streamlit as st
 
-from slmopt.serving.frontier import sustained_rate
-from slmopt.serving.policy import ADMISSIONS, Policy, policy
+from pages.ui import state
+from slmopt.serving.asked import (
+    KINDS,
+    NOTHING,
+    REQUESTS,
+    RESERVED,
+    TOKENS_A_PASS,
+    Asked,
+    Usual,
+    asked,
+    choices,
+)
+from slmopt.serving.policy import ADMISSIONS
 from slmopt.serving.trace import read_trace
-from slmopt.serving.traffic import ARRIVAL_KINDS, LENGTH_KINDS, Requests, Traffic, traffic
+from slmopt.serving.traffic import ARRIVAL_KINDS, LENGTH_KINDS, Requests
 from slmopt.specs.base import SpecError
 from slmopt.theory.evaluation import Evaluation
 from slmopt.words import numbers, simulation
 from slmopt.words.measured_rows import marked
 
-NOTHING: Final = "nothing"
-RESERVED: Final = ", reserved memory"
-KINDS: Final = (*ADMISSIONS, f"continuous{RESERVED}")
-SLOTS: Final = 16
-REQUESTS: Final = 200
-LOAD: Final = 0.7
 MOST_REQUESTS: Final = 100_000
 MOST_TRACE_MB: Final = 64
+# More take longer than a thumb stays at a stop.
+_FORESEEN: Final = 1_000
 _TRACE = "_slmopt_trace"
 _WRONG = "_slmopt_trace_wrong"
 
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the fields say: the requests' kind (or a trace), the policies to run, the seed."""
-
-    traffic: Traffic
-    policies: tuple[Policy, ...]
-    seed: int
-    trace: tuple[str, Requests] | None
+# A trace that somebody uploaded: its digest, and its requests.
+Trace = tuple[str, Requests] | None
 
 
-def ask(evaluation: Evaluation) -> Asked:
+def ask(evaluation: Evaluation) -> tuple[Asked, Trace]:
     """Draw the fields; raises :class:`~slmopt.specs.base.SpecError` where they contradict each other."""
-    fit = evaluation.capacity.max_sequences
-    slots = max(1, min(SLOTS, fit or SLOTS))
     left, middle, right, last = st.columns(4)
     with left:
         first = st.selectbox("Policy", KINDS, key="sim_policy", bind="query-params", format_func=_plain)
@@ -51,47 +47,18 @@ def ask(evaluation: Evaluation) -> Asked:
         others = [ADMISSIONS[1], NOTHING, *(kind for kind in KINDS if kind != ADMISSIONS[1])]
         beside = st.selectbox("Beside it", others, key="sim_beside", bind="query-params", format_func=_plain)
     with right:
-        wanted = number_entry("Slots", "sim_slots", slots, most=4096)
-    slots = int(wanted or slots)
-    usual = _rounded_down(max(1e-6, LOAD * sustained_rate(evaluation, slots)))
+        slots = number_entry("Slots", "sim_slots", Usual(evaluation).slots, most=4096)
+    usual = Usual(evaluation, None if slots is None else int(slots))
     with last:
-        rate = number_entry("Requests/s", "sim_rate", usual, whole=False, most=1e6)
-    more = _more()
-    seed = int(more.pop("seed"))
-    trace = st.session_state.get(_TRACE)
-    s = evaluation.setup.scenario
-    made = traffic(
-        {
-            "rate": usual if rate is None else rate,
-            "requests": int(more["requests"]),
-            "kind": more["arrivals"],
-            "prompt": {"kind": more["prompt_kind"], "mean": s.prompt},
-            "output": {"kind": more["output_kind"], "mean": s.output},
-            "hit_rate": more["hit_rate"],
-        }
-    )
-    # Room for everyone's next tokens, those drafted too, and a piece of a prompt.
-    budget = int(more["budget"] or max(512, slots * (1 + s.draft_tokens) + 256))
-    kinds = [first] if beside in (NOTHING, first) else [first, beside]
-    policies = tuple(_policy(kind, s.allocation, slots, budget) for kind in kinds)
-    return Asked(made, policies, seed, trace)
-
-
-def _rounded_down(value: float) -> float:
-    """Two significant figures that are not above the value."""
-    step = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return float(f"{math.floor(value / step) * step:.2g}")
-
-
-def _policy(kind: str, memory: str, slots: int, budget: int) -> Policy:
-    admission = kind.removesuffix(RESERVED)
-    values: dict[str, object] = {
-        "admission": admission,
-        "memory": memory if admission == kind else "reserved",
-        "slots": slots,
-    }
-    # A budget is only held against the slots where it is used.
-    return policy({**values, "token_budget": budget} if admission == "chunked" else values)
+        rate = number_entry("Requests/s", "sim_rate", usual.rate, whole=False, most=1e6)
+    entered = {"policy": first, "beside": beside, "slots": usual.chosen_slots, "rate": rate, **_more()}
+    chosen = choices({name: value for name, value in entered.items() if value is not None})
+    trace: Trace = st.session_state.get(_TRACE)
+    if trace is None and chosen.requests <= _FORESEEN:
+        state.also_from(chosen.model_dump(mode="json", exclude_defaults=True))
+    else:
+        state.not_of_the_scenario_alone()
+    return asked(evaluation, chosen), trace
 
 
 def _plain(name: str) -> str:
@@ -138,18 +105,20 @@ def _more() -> dict[str, Any]:
         with third:
             hit = number_entry("Prompts that hit (0 to 1)", "sim_hit", 1, whole=False, most=1, least=0)
             seed = number_entry("Seed", "sim_seed", 0, most=2**31 - 1, least=0)
-            budget = number_entry("Tokens a pass, chunked", "sim_budget", 512, most=1_000_000, least=2)
+            budget = number_entry(
+                "Tokens a pass, chunked", "sim_budget", TOKENS_A_PASS, most=1_000_000, least=2
+            )
         _trace_field()
         st.markdown(
             ":small[Memory is given out as the panel's cache allocation says; a cached prefix and drafting too.]"
         )
     return {
-        "requests": requests or REQUESTS,
+        "requests": requests,
         "output_kind": outputs,
         "arrivals": arrivals,
         "prompt_kind": prompts,
-        "hit_rate": 1.0 if hit is None else hit,
-        "seed": seed or 0,
+        "hit_rate": hit,
+        "seed": seed,
         "budget": budget,
     }
 

@@ -54,11 +54,13 @@ def slider(
 def _ahead(field: str) -> dict[str, Any] | None:
     """What the browser asks for other values with: the page, the field, and all else of the scenario."""
     page = state.foretold()
-    if page not in ahead.PAGES or state.error():
+    if page not in ahead.FORESEEN or state.error():
         return None
     values = state.current().model_dump(mode="json", exclude_defaults=True, exclude={field})
     beside = {one.name: one.result.model_dump(mode="json", exclude_defaults=True) for one in pins.pinned()}
-    return {"page": page, "field": field, "scenario": values, **({"pinned": beside} if beside else {})}
+    asked: dict[str, Any] = {"page": page, "field": field, "scenario": values}
+    more = {"pinned": beside, "choices": state.own_choices()}
+    return asked | {name: part for name, part in more.items() if part}
 
 
 @cache

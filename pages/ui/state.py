@@ -19,6 +19,7 @@ _UNKNOWN = "_slmopt_unknown"
 _DRAWN = "_slmopt_panel_drawn"
 _PAGE = "_slmopt_page"
 _FORETOLD = "_slmopt_foretold"
+_ALSO = "_slmopt_also"
 
 
 def current() -> Scenario:
@@ -76,6 +77,7 @@ def enter(page: str) -> None:
     """The page at this address is about to be drawn."""
     st.session_state[_PAGE] = page
     st.session_state[_FORETOLD] = True
+    st.session_state[_ALSO] = {}
 
 
 def page_shown() -> str:
@@ -86,6 +88,16 @@ def page_shown() -> str:
 def not_of_the_scenario_alone() -> None:
     """The page's figures also show what this visitor uploaded, so the scenario does not foretell them."""
     st.session_state[_FORETOLD] = False
+
+
+def also_from(choices: dict[str, Any]) -> None:
+    """The page's figures follow from the scenario and from these choices of the page's own."""
+    st.session_state[_ALSO] = choices
+
+
+def own_choices() -> dict[str, Any]:
+    """The choices of the page that is being drawn, beside the scenario."""
+    return dict(st.session_state.get(_ALSO, {}))
 
 
 def foretold() -> str:

@@ -18,7 +18,7 @@ from slmopt.theory.speculation import expected_tokens
 
 Tick = Callable[[int], None]
 NEVER = float("inf")
-_TICK = 1024
+_TICK = 32
 
 
 @dataclass(eq=False)
