@@ -5,8 +5,10 @@ else a number field of the panel. It is pressed over and over, on towards one en
 to the server and its caches. One sample runs
 
 * from the time stamp that the browser gave the key event,
-* to the moment after the frame that holds the last change to any figure: each change to a figure's elements asks for
+* to the moment after the frame that holds the last change to any figure on the screen: each change to a figure's elements asks for
   a callback of the next frame, whose message is handled once that frame has been handed to the screen.
+
+Figures further down the page are drawn after those on the screen; the time of the very last one stands beside ("all").
 
 So a sample holds the key's way to the server, the script's run, the answer's way back, and all drawing. A figure that
 is drawn inside a frame's own callback counts up to one frame (17 ms) too long, never too short. After each press the
@@ -30,7 +32,8 @@ from tests.browser.driver import WIDE, Driver, launch
 from tests.browser.pages import URL_PATHS, name
 from tests.browser.server import dashboard
 
-LIMIT_MEDIAN_MS = 200.0
+LIMIT_MEDIAN_MS = 120.0
+LIMIT_P95_MS = 200.0
 WARM_UPS = 3
 # Where the panel's device is the machine that measured the sample, what the panel changes of it moves the rows.
 QUERIES = {"measurements": {"device": library().devices[SAMPLE_DEVICE].name}}
@@ -40,15 +43,20 @@ TRIAL_TIMEOUT_MS = 4_000
 
 _STAMP_SCRIPT = """
 () => {
-  const stamp = { key: Infinity, painted: 0 };
+  const stamp = { key: Infinity, painted: 0, all: 0 };
   addEventListener('keydown', (event) => { stamp.key = event.timeStamp; }, { capture: true });
   const shown = new MessageChannel();
-  shown.port1.onmessage = () => { stamp.painted = performance.now(); };
+  shown.port1.onmessage = ({ data: onScreen }) => {
+    stamp.all = performance.now();
+    if (onScreen) stamp.painted = stamp.all;
+  };
   let asked = false;
-  window.__slmopt.onPlotChange = () => {
+  let seen = false;
+  window.__slmopt.onPlotChange = (onScreen) => {
+    seen ||= onScreen;
     if (asked) return;
     asked = true;
-    requestAnimationFrame(() => { asked = false; shown.port2.postMessage(0); });
+    requestAnimationFrame(() => { shown.port2.postMessage(seen); asked = seen = false; });
   };
   window.__stamp = stamp;
 }
@@ -59,7 +67,11 @@ _SAMPLE_SCRIPT = """
   const stamp = window.__stamp, watch = window.__slmopt, start = performance.now();
   const look = () => {
     const now = performance.now();
-    if (stamp.painted > stamp.key && now - stamp.painted > stillMs && watch.idle()) resolve(stamp.painted - stamp.key);
+    if (stamp.all > stamp.key && now - stamp.all > stillMs && watch.idle()) {
+      // A press may change figures below the screen only.
+      const seen = stamp.painted > stamp.key ? stamp.painted : stamp.all;
+      resolve([seen - stamp.key, stamp.all - stamp.key]);
+    }
     else if (now - start > timeoutMs) resolve(null);
     else setTimeout(look, 40);
   };
@@ -70,11 +82,15 @@ _SAMPLE_SCRIPT = """
 
 @dataclass(frozen=True)
 class Latency:
-    """Samples of one page in milliseconds, and the control that was pressed."""
+    """Samples of one page in milliseconds, and the control that was pressed.
+
+    ``samples_ms`` end with the last figure on the screen, ``all_ms`` with the last of the page.
+    """
 
     page: str
     control: str
     samples_ms: tuple[float, ...]
+    all_ms: tuple[float, ...]
 
     @property
     def median_ms(self) -> float:
@@ -86,6 +102,11 @@ class Latency:
         """95 % of the samples are below, interpolated between neighbours."""
         return statistics.quantiles(self.samples_ms, n=20, method="inclusive")[-1]
 
+    @property
+    def kept(self) -> bool:
+        """Whether both limits are kept."""
+        return self.median_ms < LIMIT_MEDIAN_MS and self.p95_ms < LIMIT_P95_MS
+
 
 @dataclass
 class _Control:
@@ -96,15 +117,15 @@ class _Control:
     keys: tuple[str, str]
     forward: bool = True
 
-    def press(self, driver: Driver, timeout_ms: float) -> float | None:
-        """One key press; milliseconds to the last painted figure, or None where no figure changed."""
+    def press(self, driver: Driver, timeout_ms: float) -> tuple[float, float] | None:
+        """One key press; milliseconds to the last figure on the screen and of the page, or None where none changed."""
         ends: list[bool] = self.element.evaluate("(e) => [e.value === e.max, e.value === e.min]")
         if ends[0 if self.forward else 1]:
             self.forward = not self.forward
         self.element.focus()
         driver.page.keyboard.press(self.keys[0] if self.forward else self.keys[1])
-        elapsed: float | None = driver.page.evaluate(_SAMPLE_SCRIPT, [STILL_MS, timeout_ms])
-        return elapsed
+        elapsed: list[float] | None = driver.page.evaluate(_SAMPLE_SCRIPT, [STILL_MS, timeout_ms])
+        return None if elapsed is None else (elapsed[0], elapsed[1])
 
 
 def _controls(driver: Driver) -> Iterator[_Control]:
@@ -131,20 +152,21 @@ def measure(driver: Driver, path: str, samples: int) -> Latency | None:
     for control in _controls(driver):
         if control.press(driver, TRIAL_TIMEOUT_MS) is None:
             continue
-        taken: list[float] = []
+        taken: list[tuple[float, float]] = []
         for _ in range(3 * (WARM_UPS + samples)):
             # Not every stop changes a figure: gains are ratios, which bandwidth leaves alone up to a ridge.
             elapsed = control.press(driver, TRIAL_TIMEOUT_MS)
             if elapsed is not None:
                 taken.append(elapsed)
             if len(taken) == WARM_UPS + samples:
-                return Latency(name(path), control.label, tuple(taken[WARM_UPS:]))
+                seen, whole = zip(*taken[WARM_UPS:], strict=True)
+                return Latency(name(path), control.label, seen, whole)
         raise TimeoutError(f"{name(path)}: {control.label} seldom changed a figure")
     return None
 
 
 def report(samples: int, only: Sequence[str] | None = None) -> bool:
-    """Prints median and p95 of every page; returns whether all medians are below the limit."""
+    """Prints median and p95 of every page; returns whether the limits are kept."""
     executable = chromium.find()
     if executable is None:
         print("No Chromium: the pages are not timed.")
@@ -159,12 +181,12 @@ def report(samples: int, only: Sequence[str] | None = None) -> bool:
         print(
             f"Key press to last painted figure, Chromium {version} on {cores} cores, {samples} samples a page"
         )
-        print(f"(limit: median {LIMIT_MEDIAN_MS:g} ms)")
+        print(f"(limits: median {LIMIT_MEDIAN_MS:g} ms, p95 {LIMIT_P95_MS:g} ms)")
         if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5 * (cores or 1):
             print(
                 f"  The machine is busy (load {os.getloadavg()[0]:.1f}): times are longer than they need be."
             )
-        print(f"  {'page':<14}{'median':>8}{'p95':>8}{'least':>8}{'most':>8}  ms   control")
+        print(f"  {'page':<14}{'median':>8}{'p95':>8}{'least':>8}{'most':>8}{'all':>8}  ms   control")
         for path in URL_PATHS:
             if only and name(path) not in only:
                 continue
@@ -184,8 +206,8 @@ def report(samples: int, only: Sequence[str] | None = None) -> bool:
             low, high = min(result.samples_ms), max(result.samples_ms)
             print(
                 f"  {result.page:<14}{result.median_ms:8.0f}{result.p95_ms:8.0f}{low:8.0f}{high:8.0f}"
-                f"       {result.control}"
+                f"{statistics.median(result.all_ms):8.0f}       {result.control}"
             )
-            kept = kept and result.median_ms < LIMIT_MEDIAN_MS
+            kept = kept and result.kept
         browser.close()
     return kept

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly
-import plotly.graph_objects as go
 import streamlit as st
 
 from slmopt.figures import theme
@@ -56,7 +55,7 @@ def payload(picture: Picture) -> bytes:
             "title": picture.title,
             "alt": picture.alt,
             "name": picture.key,
-            "height": picture.height or picture.figure.layout.height or theme.HEIGHT_MAIN,
+            "height": picture.height or picture.figure.spec["layout"].get("height") or theme.HEIGHT_MAIN,
             "phoneHeight": picture.phone_height,
             "phoneBelow": theme.PHONE_BELOW_PX,
             "kinds": list(picture.kinds),
@@ -75,11 +74,10 @@ def encode(payload: Mapping[str, Any]) -> bytes:
     return json.dumps(payload, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-def compact(figure: go.Figure) -> dict[str, Any]:
+def compact(figure: theme.Figure) -> dict[str, Any]:
     """The figure as small JSON: no template, no more digits than a screen can show."""
-    spec: dict[str, Any] = figure.to_plotly_json()
-    spec["layout"].pop("template", None)
-    return {"data": _small(spec["data"]), "layout": _small(spec["layout"])}
+    layout = {name: part for name, part in figure.spec["layout"].items() if name != "template"}
+    return {"data": _small(figure.spec["data"]), "layout": _small(layout)}
 
 
 def _small(value: Any) -> Any:
@@ -87,9 +85,7 @@ def _small(value: Any) -> Any:
     if isinstance(value, str | bool | int) or value is None:
         return value
     if isinstance(value, Mapping):
-        if "bdata" in value:
-            return _array(_decoded(value))
-        return {name: _small(part) for name, part in value.items()}
+        return {name: _small(part) for name, part in value.items() if part is not None}
     if isinstance(value, pd.Series | pd.Index):
         value = value.to_numpy()
     if isinstance(value, np.ndarray):
@@ -99,12 +95,6 @@ def _small(value: Any) -> Any:
     if isinstance(value, np.bool_ | np.integer):
         return value.item()
     return _number(float(value)) if isinstance(value, float | np.floating) else str(value)
-
-
-def _decoded(spec: Mapping[str, Any]) -> np.ndarray:
-    """The array in Plotly's base64 form."""
-    flat = np.frombuffer(base64.b64decode(spec["bdata"]), np.dtype(spec["dtype"]))
-    return flat.reshape([int(length) for length in spec["shape"].split(",")]) if "shape" in spec else flat
 
 
 def _array(values: np.ndarray) -> Any:

@@ -16,8 +16,8 @@ HERE = Path(__file__).resolve().parent
 def settle() -> None:
     """Take what lives as long as the server out of garbage collection: libraries, presets, a first answer.
 
-    Streamlit collects after every run, before the last messages leave; over what never dies that takes longer than the
-    whole page. So presets and the modules of an answer are loaded first, whatever page a visitor opens first.
+    Over what never dies a full collection takes longer than a whole page, and whoever is served meanwhile waits. So
+    presets and the modules of an answer are loaded first, whatever page a visitor opens first.
     """
     evaluate(state.current())
     plan(state.current())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
 from slmopt.figures import theme
 from slmopt.figures.batch_parts import Results, ceiling, estimate, hues, letters, mark_of, now_name
 from slmopt.figures.batch_side_words import (
@@ -29,7 +27,7 @@ _WEIGHTS_OPACITY = 0.85
 _CACHE_OPACITY = 0.32
 
 
-def users(results: Results) -> go.Figure:
+def users(results: Results) -> theme.Figure:
     """Tokens/s that one user sees at each batch that memory holds, and the target."""
     views = [result.result for result in results]
     single = len(results) == 1
@@ -64,7 +62,7 @@ def users(results: Results) -> go.Figure:
     )
 
 
-def steps(results: Results) -> go.Figure:
+def steps(results: Results) -> theme.Figure:
     """A decode step's time: reading the weights, reading the caches, and arithmetic where it takes longer."""
     views = [result.result for result in results]
     single = len(results) == 1

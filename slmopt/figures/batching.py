@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.batch_parts import Results, ceiling, estimate, hues, letters, mark_of, now_name
@@ -20,7 +19,7 @@ from slmopt.words import numbers as n
 _THIN = 1.5
 
 
-def throughput(results: Results) -> go.Figure:
+def throughput(results: Results) -> theme.Figure:
     """Tokens/s of the device at each batch, both axes logarithmic.
 
     One scenario shows the estimate's band, the line of weights alone, crossover, capacity and limit; several show

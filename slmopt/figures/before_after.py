@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -24,7 +23,7 @@ _LEFT: Final = 260
 _LONGEST: Final = 40
 
 
-def ratios(shown: Sequence[Named[BeforeAfter]]) -> go.Figure:
+def ratios(shown: Sequence[Named[BeforeAfter]]) -> theme.Figure:
     """A row a matched measurement, the largest changes first; right of the line is faster."""
     found = shown[0].result
     order = np.argsort(-np.abs(np.log(found.rows["ratio"].to_numpy(dtype=np.float64))), kind="stable")

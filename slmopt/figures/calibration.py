@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -21,7 +20,7 @@ _ROOM: Final = 1.25
 _SHORT: Final = 100.0
 
 
-def measured_against_predicted(shown: Sequence[Named[Fit]]) -> go.Figure:
+def measured_against_predicted(shown: Sequence[Named[Fit]]) -> theme.Figure:
     """A diamond a point, both axes logarithmic; on the line both times are equal, and beside it the error is ± 25 %."""
     times = np.concatenate(
         [np.concatenate([fit.result.points.seconds, fit.result.predicted_s]) for fit in shown]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
-
 from slmopt.advice.drafts import Checks, Floats
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -12,7 +10,7 @@ from slmopt.figures.theme import Spec
 from slmopt.words import numbers as n
 
 
-def accepted(distribution: Floats, reached: Floats) -> go.Figure:
+def accepted(distribution: Floats, reached: Floats) -> theme.Figure:
     """Bars: how often exactly 0 … k drafted tokens are accepted. Steps: how often the first i all are."""
     counts = list(range(len(distribution)))
     bars: Spec = {
@@ -52,7 +50,7 @@ def accepted(distribution: Floats, reached: Floats) -> go.Figure:
     return theme.figure([bars, by_place], layout)
 
 
-def checking(found: Checks) -> go.Figure:
+def checking(found: Checks) -> theme.Figure:
     """Time of a pass against the positions that it checks, in steps."""
     step = float(found.by_pass[0])
     lines = [

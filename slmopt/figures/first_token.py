@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -19,7 +18,7 @@ from slmopt.words import numbers as n
 
 def against_prompt(
     curves: Sequence[Named[PromptCurve]], now: tuple[float, float], target_s: float | None
-) -> go.Figure:
+) -> theme.Figure:
     """TTFT (ms) against prompt length, both logarithmic: ceiling, band, target, and where the scenario stands."""
     data: list[Spec] = []
     notes: list[Spec] = []
@@ -99,7 +98,7 @@ def against_prompt(
     return theme.figure(data, layout)
 
 
-def against_hit(curve: PromptCurve, now: tuple[float, float]) -> go.Figure:
+def against_hit(curve: PromptCurve, now: tuple[float, float]) -> theme.Figure:
     """TTFT against the prompt tokens that are cached: ceiling and band, linear from zero."""
     scale, unit = n.time_scale(float(curve.estimate["slow"].max()))
     data = [
@@ -134,7 +133,7 @@ def against_hit(curve: PromptCurve, now: tuple[float, float]) -> go.Figure:
     return theme.figure(data, layout)
 
 
-def gaps(rows: Sequence[tuple[str, Interference]], step_s: float) -> go.Figure:
+def gaps(rows: Sequence[tuple[str, Interference]], step_s: float) -> theme.Figure:
     """The longest gap between tokens of those who decode, and the newcomer's first token, for each way to feed a prompt."""
     worst = max(one.gap_s for _, one in rows)
     scale, unit = n.time_scale(worst)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -21,7 +20,7 @@ _PHONE_ROOM = 2.5
 _APART = 1.4
 
 
-def frontier(results: Sequence[Named[Frontier]]) -> go.Figure:
+def frontier(results: Sequence[Named[Frontier]]) -> theme.Figure:
     """One line a scenario from one sequence (right) to all that fit (left), by the typical estimate.
 
     The first is the present scenario and carries the marks: now, the knee, and the most that targets allow.
@@ -135,7 +134,7 @@ def _hover(name: str, place: Place) -> str:
     )
 
 
-def cost(found: Frontier) -> go.Figure:
+def cost(found: Frontier) -> theme.Figure:
     """The cost of a million output tokens at each batch; the energy of one where no price is known."""
     priced = found.priced
     title = "Cost of a million tokens" if priced else "Energy a token (J)"

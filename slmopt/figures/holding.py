@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -19,7 +18,7 @@ from slmopt.words import numbers as n
 _SIDES: dict[str, Anchor] = {"left": "left", "right": "right"}
 
 
-def stranded(rows: Sequence[Stranded]) -> go.Figure:
+def stranded(rows: Sequence[Stranded]) -> theme.Figure:
     """The share of the bytes held that holds nothing, a bar for each block size; reserving last."""
     shares = [100 * row.share for row in rows]
     places = list(range(len(rows)))
@@ -48,7 +47,7 @@ def _fit(row: Stranded) -> str:
     return "" if np.isnan(row.fit) else f", {n.count(row.fit)} fit"
 
 
-def sharing(found: Sharing) -> go.Figure:
+def sharing(found: Sharing) -> theme.Figure:
     """The mean first token against the share of prompts that hit."""
     top = float(found.ttft_s[0])
     scale, unit = n.time_scale(top)
@@ -77,7 +76,7 @@ def sharing(found: Sharing) -> go.Figure:
     return theme.figure(data, layout)
 
 
-def moving(found: Moving) -> go.Figure:
+def moving(found: Moving) -> theme.Figure:
     """Seconds to bring a sequence's cache back from the host, and to compute it again, against its context."""
     low = stop_below(float(min(found.load_s.min(), found.compute_s.min())) * 1e3)
     high = stop_above(float(max(found.load_s.max(), found.compute_s.max())) * 1e3)
@@ -136,7 +135,7 @@ def moving(found: Moving) -> go.Figure:
     return theme.figure(data, layout)
 
 
-def sessions(found: Sessions) -> go.Figure:
+def sessions(found: Sessions) -> theme.Figure:
     """The first token of each turn, with the cache of the turns before and without."""
     top = float(found.again_s.max())
     scale, unit = n.time_scale(top)
@@ -174,7 +173,7 @@ def sessions(found: Sessions) -> go.Figure:
     return theme.figure(data, layout)
 
 
-def stall(found: Stall) -> go.Figure:
+def stall(found: Stall) -> theme.Figure:
     """Worst gap of those who decode, and the newcomer's first token, against the size of the pieces."""
     top = float(max(found.gap_s.max(), found.ttft_s.max(), found.whole.gap_s))
     low, high = stop_below(found.step_s * 1e3 * 0.6), stop_above(top * 1e3 * 1.1)

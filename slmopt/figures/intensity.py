@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import end_label, limit_line, line, points
@@ -48,7 +46,7 @@ class _Line:
         return float(self.curve.intensity[-1])
 
 
-def intensities(results: Sequence[Named[RooflineView]]) -> go.Figure:
+def intensities(results: Sequence[Named[RooflineView]]) -> theme.Figure:
     """Intensity (FLOP/byte) against the batch: a line for each context, or one a scenario where there are several."""
     views = [result.result for result in results]
     lines = _lines(results)

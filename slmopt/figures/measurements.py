@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import plotly.graph_objects as go
-
 from slmopt.figures import theme
 from slmopt.figures.frame import axis, base_layout
 from slmopt.figures.marks import note, points
@@ -43,7 +41,7 @@ _GAP: Final = 0.03
 _WIDE_PX: Final = 980
 
 
-def shares(groups: Sequence[Named[Group]], heads: Mapping[Panel, str]) -> go.Figure:
+def shares(groups: Sequence[Named[Group]], heads: Mapping[Panel, str]) -> theme.Figure:
     """A row a group; decode and prefill side by side, one above the other on a phone.
 
     ``heads`` names the sides that are drawn.

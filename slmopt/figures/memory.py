@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -19,7 +18,7 @@ from slmopt.words import numbers as n
 _ROOM = 1.28
 
 
-def what_ifs(rows: Sequence[Named[Capacity]]) -> go.Figure:
+def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
     """A row for each what-if: weights, the sequences of now, and the room left for more. Sizes in GB."""
     data: list[Spec] = []
     notes: list[Spec] = []
@@ -113,7 +112,7 @@ def against_context(
     context: npt.NDArray[np.float64],
     lines: Sequence[Named[npt.NDArray[np.float64]]],
     now: tuple[float, float] | None,
-) -> go.Figure:
+) -> theme.Figure:
     """Sequences that fit against context, both logarithmic; the first line is the present scenario."""
     data: list[Spec] = []
     notes: list[Spec] = []
@@ -173,7 +172,7 @@ def _end_labels(
     return notes
 
 
-def holdings(rows: Sequence[Named[float]]) -> go.Figure:
+def holdings(rows: Sequence[Named[float]]) -> theme.Figure:
     """Requests held, a bar for each way to give memory out; the first is what the others are compared with."""
     counts = [row.result for row in rows]
     places = list(range(len(rows)))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.figures import placing, theme
 from slmopt.figures.frame import base_layout
@@ -53,7 +52,7 @@ def hue(kind: str) -> str:
     return next((colour for word, colour in _HUES if word == first), STATE)
 
 
-def layers(strip: Sequence[LayerWeights], all_bytes: float) -> go.Figure:
+def layers(strip: Sequence[LayerWeights], all_bytes: float) -> theme.Figure:
     """Every layer as a bar of its weight bytes, coloured by kind; one bar for a model without layers."""
     if not strip:
         return in_one_piece(all_bytes)
@@ -166,7 +165,7 @@ def _shades(strip: Sequence[LayerWeights]) -> list[str]:
     ]
 
 
-def growth(found: CacheGrowth, context_limit: int | None) -> go.Figure:
+def growth(found: CacheGrowth, context_limit: int | None) -> theme.Figure:
     """One sequence's cache against context, a line for each kind of layer; both axes logarithmic."""
     context, now = found.context, found.context_now
     shown = [one for one in found.kinds if float(one.bytes[-1]) > 0]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
 from slmopt.figures import placing, theme
 from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import bar, note
@@ -15,7 +13,7 @@ from slmopt.words import model as words
 from slmopt.words import numbers as n
 
 
-def in_one_piece(all_bytes: float) -> go.Figure:
+def in_one_piece(all_bytes: float) -> theme.Figure:
     """All weights as one bar, where nobody described the layers."""
     scale, prefix = n.si_scale(all_bytes)
     size = all_bytes / scale
@@ -31,7 +29,7 @@ def in_one_piece(all_bytes: float) -> go.Figure:
     return theme.figure([bar([size], [0], "memory")], layout)
 
 
-def roles(found: Sequence[RoleParams]) -> go.Figure:
+def roles(found: Sequence[RoleParams]) -> theme.Figure:
     """Parameters by role: hatched what each token uses, outlined what it does not."""
     scale, prefix = n.si_scale(max(role.params for role in found))
     scale, prefix = (1e9, "B") if scale >= 1e9 else (scale, prefix)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
-
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import band, limit_line, line, note, points, told
@@ -12,7 +10,7 @@ from slmopt.theory.offload_curve import LayersCurve
 from slmopt.words import numbers as n
 
 
-def against_layers(curve: LayersCurve) -> go.Figure:
+def against_layers(curve: LayersCurve) -> theme.Figure:
     """tokens/s of all sequences against layers on the card: ceiling, band, how many fit, and where the scenario stands."""
     count = "%{x:,.0f} layers on the card"
     data: list[Spec] = [

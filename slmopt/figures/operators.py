@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import bar, note, safe
@@ -19,7 +17,7 @@ _SMALLEST = 0.005
 _ROW_PX = 30
 
 
-def shares(found: Sequence[Operator]) -> go.Figure:
+def shares(found: Sequence[Operator]) -> theme.Figure:
     """A bar for each operator of each layer group, largest first; what is too small to see is summed up."""
     several = several_groups(found)
     ordered = sorted(found, key=lambda one: -one.share)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.advice.targets import targets
 from slmopt.figures import theme
@@ -26,7 +25,7 @@ _PHASES: tuple[Phase, Phase] = ("decode", "prefill")
 _PHASE_NAMES: dict[Phase, str] = {"decode": "Decode step", "prefill": "Prefill, one prompt"}
 
 
-def passes(results: Sequence[Named[Evaluation]]) -> go.Figure:
+def passes(results: Sequence[Named[Evaluation]]) -> theme.Figure:
     """Both phases as bars of memory and compute time, each phase on a scale of its own. Times in ms or s."""
     data: list[Spec] = []
     notes: list[Spec] = []
@@ -162,7 +161,7 @@ def _hover(time: PassTime, phase: Phase) -> str:
     )
 
 
-def target_shares(results: Sequence[Named[Evaluation]]) -> go.Figure:
+def target_shares(results: Sequence[Named[Evaluation]]) -> theme.Figure:
     """Each time target at 100 %: the ceiling, and the estimate's band, as shares of it."""
     data: list[Spec] = []
     notes: list[Spec] = []
@@ -202,7 +201,7 @@ def target_shares(results: Sequence[Named[Evaluation]]) -> go.Figure:
     return theme.figure(data, layout)
 
 
-def memory_boxes(results: Sequence[Named[Evaluation]]) -> go.Figure:
+def memory_boxes(results: Sequence[Named[Evaluation]]) -> theme.Figure:
     """Weights, one box for each sequence held, outlines for those that still fit, and the capacity."""
     data: list[Spec] = []
     notes: list[Spec] = []

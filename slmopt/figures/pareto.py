@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -29,7 +28,7 @@ class Cloud:
     names: Sequence[str]
 
 
-def pareto(cloud: Cloud, x_title: str, y_title: str, y_target: float | None = None) -> go.Figure:
+def pareto(cloud: Cloud, x_title: str, y_title: str, y_target: float | None = None) -> theme.Figure:
     """Estimates: all points pale, the front strong; both axes logarithmic."""
     order = np.argsort(cloud.x[cloud.front], kind="stable")
     fx, fy = cloud.x[cloud.front][order], cloud.y[cloud.front][order]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.advice.plan import Trial
 from slmopt.figures import theme
@@ -21,7 +20,7 @@ _STRONGEST = 4.0
 _SHORT = {"ttft": "TTFT", "tpot": "TPOT", "throughput": "tok/s", "capacity": "fit"}
 
 
-def matrix(trials: Sequence[Trial]) -> go.Figure:
+def matrix(trials: Sequence[Trial]) -> theme.Figure:
     """One cell a technique and metric: the factor in words, tinted by its logarithm (measured green up, missed down)."""
     cells: list[Spec] = []
     notes: list[Spec] = []

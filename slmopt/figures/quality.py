@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import limit_line, note, points
@@ -24,7 +22,7 @@ class Point:
     hover: str
 
 
-def speed_against_quality(shown: Sequence[Point], floor: float | None) -> go.Figure:
+def speed_against_quality(shown: Sequence[Point], floor: float | None) -> theme.Figure:
     """Scores are measured; below the floor nothing counts."""
     data = [
         points(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import limit_line, line, note, points, region
@@ -22,7 +20,7 @@ _PATH_OPACITY = 0.16
 _CURVE_MARGIN = {"r": theme.MARGIN_END_LABELS, "l": 48, "t": 30, "b": 50}
 
 
-def roof(results: Sequence[Named[RooflineView]], measured: Sequence[MeasuredPoint] = ()) -> go.Figure:
+def roof(results: Sequence[Named[RooflineView]], measured: Sequence[MeasuredPoint] = ()) -> theme.Figure:
     """Rate against intensity: the roof, the path that a growing batch takes along it, decode and prefill.
 
     One scenario has the sides' colours and every word; several have a hue and a letter each.

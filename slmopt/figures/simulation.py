@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -22,7 +21,7 @@ _ROW = 0.78
 _SLOT_PX = 15
 
 
-def timeline(found: Timeline, until: float) -> go.Figure:
+def timeline(found: Timeline, until: float) -> theme.Figure:
     """A row for each slot: prompts being fed, replies being decoded, and slots kept after the reply's end."""
     scale, unit = n.time_scale(max(until, 1e-9))
     feeding = _stretch(found, found.begin, found.first, theme.COMPUTE, "prefill", scale)
@@ -81,7 +80,7 @@ def _words(*words: str) -> str:
 
 def waits(
     results: Sequence[Named[Weighted]], x_title: str, y_title: str, target_s: float | None = None
-) -> go.Figure:
+) -> theme.Figure:
     """The share that waited no longer than each time; a line for each policy, its name at the median."""
     lines = [(one.name, *shares(one.result)) for one in results]
     lines = [(name, times, share) for name, times, share in lines if len(times)]
@@ -128,14 +127,14 @@ def waits(
     return theme.figure(data, layout)
 
 
-def queue(results: Sequence[Named[Series]]) -> go.Figure:
+def queue(results: Sequence[Named[Series]]) -> theme.Figure:
     """Requests that wait, over time."""
     return _over_time(
         [(one.name, one.result.time, one.result.waiting) for one in results], "Requests waiting"
     )
 
 
-def memory(results: Sequence[Named[Series]], size: float) -> go.Figure:
+def memory(results: Sequence[Named[Series]], size: float) -> theme.Figure:
     """Cache bytes held over time, in GB, against the memory for it."""
     lines = [(one.name, one.result.time, one.result.bytes / 1e9) for one in results]
     return _over_time(lines, "Cache held (GB)", None if not np.isfinite(size) else size / 1e9)
@@ -143,7 +142,7 @@ def memory(results: Sequence[Named[Series]], size: float) -> go.Figure:
 
 def _over_time(
     lines: Sequence[tuple[str, np.ndarray, np.ndarray]], y_title: str, limit: float | None = None
-) -> go.Figure:
+) -> theme.Figure:
     longest = max(float(time[-1]) for _, time, _ in lines)
     scale, unit = n.time_scale(max(longest, 1e-9))
     most = max(float(values.max()) for _, _, values in lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
@@ -14,7 +13,7 @@ from slmopt.theory.speculation_curves import SpeculationCurves
 from slmopt.words import numbers as n
 
 
-def by_acceptance(curves: SpeculationCurves, found: Speculation) -> go.Figure:
+def by_acceptance(curves: SpeculationCurves, found: Speculation) -> theme.Figure:
     """Speed-up against acceptance, a line for each draft length, the present one strong; below 1 drafting loses."""
     data: list[Spec] = []
     ends = []
@@ -80,7 +79,7 @@ def _ends(ends: list[tuple[float, int, bool]], top: float) -> list[Spec]:
     return notes
 
 
-def by_length(curves: SpeculationCurves, found: Speculation) -> go.Figure:
+def by_length(curves: SpeculationCurves, found: Speculation) -> theme.Figure:
     """Speed-up and expected tokens against draft length, the best marked."""
     best = found.best_draft_tokens
     data = [
@@ -117,7 +116,7 @@ def by_length(curves: SpeculationCurves, found: Speculation) -> go.Figure:
     return theme.figure(data, layout)
 
 
-def by_batch(curves: SpeculationCurves, now: int, speedup: float, most: float | None) -> go.Figure:
+def by_batch(curves: SpeculationCurves, now: int, speedup: float, most: float | None) -> theme.Figure:
     """Speed-up against the sequences that are drafted for at once; dotted where memory holds no more."""
     shapes = [limit_line(1.0, axis="y")]
     notes = [note(float(now), speedup, "<b>now</b>", at="left", up="bottom", dx=10, dy=4)]

@@ -148,13 +148,25 @@ def diverging(mode: Mode) -> list[str]:
     return [*mixed(values[MISSED], values[PANEL], 6)[:5], *mixed(values[PANEL], values[MEASURED], 6)[1:]]
 
 
-def figure(data: Sequence[Spec], layout: Spec, *, check: bool = False) -> go.Figure:
-    """A figure in one call.
+class Figure(go.Figure):  # type: ignore[misc]  # Plotly has no types.
+    """A figure that Plotly's objects are made of only when somebody looks into it; what a page sends is its ``spec``."""
 
-    Plotly's own checks take about five times as long as all the rest, so they are left to the tests:
-    `check=True`, or `checked(figure)`.
-    """
-    return go.Figure(data=list(data), layout=layout, _validate=check)
+    spec: Spec
+
+    def __init__(self, data: Sequence[Spec], layout: Spec) -> None:
+        object.__setattr__(self, "spec", {"data": list(data), "layout": layout})
+
+    def __getattr__(self, name: str) -> Any:
+        # Nothing of Plotly's is there before its own constructor has run, which asks for attributes too.
+        if "_validate" in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        super().__init__(**self.spec, _validate=False)
+        return getattr(self, name)
+
+
+def figure(data: Sequence[Spec], layout: Spec) -> Figure:
+    """A figure in one call. Plotly's own checks take long, so they are left to the tests: `checked(figure)`."""
+    return Figure(data, layout)
 
 
 def checked(drawn: go.Figure) -> go.Figure:

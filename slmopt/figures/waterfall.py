@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import limit_line, note
@@ -32,7 +30,7 @@ def waterfall(
     end: tuple[str, float, str],
     x_title: str,
     target: float | None,
-) -> go.Figure:
+) -> theme.Figure:
     """Rows from top to bottom; a step that gains is measured green, one that costs is the colour of what is missed."""
     rows = len(bars) + 2
     data = [

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from slmopt.figures import theme
 
@@ -24,7 +23,7 @@ class Picture:
     key: str
     title: str
     alt: str
-    figure: go.Figure
+    figure: theme.Figure
     numbers: Callable[[], pd.DataFrame] | None = None
     kinds: tuple[theme.KindName, ...] = ()
     height: int | None = None

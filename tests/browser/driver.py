@@ -53,15 +53,25 @@ CHROMIUM_ARGUMENTS = [
 WATCH_SCRIPT = """
 (() => {
   const watch = { lastChange: performance.now(), onPlotChange: null };
-  const inPlot = (node) => {
+  const plotOf = (node) => {
     const element = node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement;
-    return Boolean(element && element.closest('.js-plotly-plot'));
+    return element?.closest('.js-plotly-plot');
+  };
+  const onScreen = (plot) => {
+    const box = plot.getBoundingClientRect();
+    return box.bottom > 0 && box.top < innerHeight;
   };
   new MutationObserver((records) => {
     watch.lastChange = performance.now();
-    if (watch.onPlotChange && records.some((record) => inPlot(record.target))) watch.onPlotChange();
+    if (!watch.onPlotChange) return;
+    const plots = new Set(records.map((record) => plotOf(record.target)).filter(Boolean));
+    if (plots.size > 0) watch.onPlotChange([...plots].some(onScreen));
   }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   const hidden = (element) => element.clientWidth === 0;
+  // A component's code arrives after its place.
+  watch.mounted = () => [...document.querySelectorAll('[data-testid="stBidiComponentRegular"]')].every(
+    (place) => hidden(place) || place.childElementCount > 1 || place.dataset.keys
+  );
   // A figure counts its drawings; one that cannot be drawn says so.
   watch.painted = () => [...document.querySelectorAll('.slm-chart')].every(
     (chart) => hidden(chart) || chart.dataset.drawn || chart.querySelector('[role=alert]')
@@ -72,6 +82,7 @@ WATCH_SCRIPT = """
       && app.dataset.testScriptState === 'notRunning'
       && app.dataset.testConnectionState === 'CONNECTED'
       && !document.querySelector('[data-testid="stSkeleton"], [data-testid="stMain"] [data-stale="true"]')
+      && watch.mounted()
       && watch.painted();
   };
   watch.settled = (quietMs) => watch.idle() && performance.now() - watch.lastChange > quietMs;

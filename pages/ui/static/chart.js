@@ -12,8 +12,14 @@ const MARKS = {
   measured: [2, '<path d="M5.5 0 11 5.5 5.5 11 0 5.5Z" stroke="none"/>'],
 };
 
+// How long figures out of sight wait for the next change before they are drawn too.
+const OUT_OF_SIGHT_MS = 120;
+
 const failed = new Set();
 const shown = new Map();
+// Those out of sight whose drawing is behind.
+const behind = new Set();
+let catchUp;
 let library = null;
 let styles = null;
 
@@ -149,6 +155,13 @@ class View {
     this.resets = 0;
     this.observer = new ResizeObserver(() => this.schedule());
     this.observer.observe(this.root);
+    // Until it is known, a figure counts as seen.
+    this.seen = true;
+    this.sight = new IntersectionObserver(([entry]) => {
+      this.seen = entry.isIntersecting;
+      if (this.seen && behind.delete(this)) this.draw();
+    });
+    this.sight.observe(this.root);
   }
 
   tool(label, action, className = "") {
@@ -204,7 +217,8 @@ class View {
     if (first) this.plot.style.height = `${this.height()}px`;
     this.width = undefined;
     // At once and not in the next frame: behind this figure the browser has the panel to lay out.
-    this.draw();
+    if (this.seen) this.draw();
+    else drawLater(this);
   }
 
   drawKey() {
@@ -344,12 +358,29 @@ class View {
 
   close() {
     failed.delete(this);
+    behind.delete(this);
     if (shown.get(this.content.name) === this) shown.delete(this.content.name);
     this.observer.disconnect();
+    this.sight.disconnect();
     cancelAnimationFrame(this.pending);
     this.Plotly?.purge(this.plot);
     this.root.remove();
   }
+}
+
+// What is seen goes first; the others follow one by one, so that a key pressed meanwhile waits for one at most.
+function drawLater(view) {
+  behind.add(view);
+  clearTimeout(catchUp);
+  catchUp = setTimeout(drawNext, OUT_OF_SIGHT_MS);
+}
+
+function drawNext() {
+  const [view] = behind;
+  if (!view) return;
+  behind.delete(view);
+  view.draw();
+  catchUp = setTimeout(drawNext);
 }
 
 let previewed = {};
