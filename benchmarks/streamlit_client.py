@@ -231,11 +231,21 @@ class Visitor:
     def _post(self, question: bytes) -> int:
         """Asks the stateless route; bytes of its answer."""
         where = urlsplit(self.address)
-        if self._http is None:
-            self._http = http.client.HTTPConnection(where.hostname or "", where.port, timeout=_TIMEOUT_S)
         headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
-        self._http.request("POST", f"{where.path}/ahead", question, headers)
-        answer = self._http.getresponse()
+        while True:
+            kept = self._http is not None
+            if self._http is None:
+                self._http = http.client.HTTPConnection(where.hostname or "", where.port, timeout=_TIMEOUT_S)
+            try:
+                self._http.request("POST", f"{where.path}/ahead", question, headers)
+                answer = self._http.getresponse()
+                break
+            except (ConnectionError, http.client.RemoteDisconnected):
+                # Servers close idle connections; browsers then ask once more on a new one.
+                self._http.close()
+                self._http = None
+                if not kept:
+                    raise
         body = answer.read()
         if answer.status != 200:
             raise AppError(f"figures ahead: {answer.status} {body[:200]!r}")
