@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import psutil
 
+from benchmarks import soak
 from benchmarks.streamlit_client import Rerun, Visitor
 from tests.browser.pages import URL_PATHS, name
 from tests.browser.server import Server, running
@@ -185,7 +186,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of moving (default {SECONDS:g})")
     parser.add_argument("--page", action="append", help="only this page; may be repeated")
     parser.add_argument("--each-page", action="store_true", help="all sessions on one page after the other")
+    parser.add_argument(
+        "--soak", action="store_true", help="watch the server's memory while visitors come and go"
+    )
+    parser.add_argument("--minutes", type=float, default=60.0, help="of the soak (default 60)")
     asked = parser.parse_args()
+    if asked.soak:
+        return 0 if soak.report(asked.sessions, asked.minutes) else 1
     return 0 if report(asked.sessions, asked.seconds, asked.page, asked.each_page) else 1
 
 

@@ -8,29 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import http.client
 import json
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Common_pb2 import FileURLs, UploadedFileInfo
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
+from benchmarks.plain_http import TIMEOUT_S, AppError, Http
+from benchmarks.streamlit_widgets import STATE_OF, Slider, our_own, streamlits
+
 # As in pages/ui/static/slider.js.
 AT_ONCE = 3
-_TIMEOUT_S = 60.0
 _SIDEBAR = 1
-
-
-class AppError(RuntimeError):
-    """The page showed an exception, or the server refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +40,20 @@ class Rerun:
 
 
 @dataclass(slots=True)
-class Slider:
-    """A slider as it stands: the dashboard's own, or Streamlit's where `ahead` is None and values are numbers."""
-
-    id: str
-    in_page: bool
-    own: bool
-    label: str
-    values: list[Any]
-    texts: list[str]
-    at: int
-    ahead: dict[str, Any] | None = None
-
-
-@dataclass(slots=True)
 class Visitor:
     """One session. Open with `async with Visitor.arrive(address, page)`."""
 
     address: str
     page: str
     socket: ClientConnection
+    _http: Http
     sliders: dict[str, Slider] = field(default_factory=dict)
     uploads: list[str] = field(default_factory=list)
     ahead_seconds: list[float] = field(default_factory=list)
     ahead_bytes: int = 0
     _shown: dict[str, Slider] = field(default_factory=dict)
+    _pages: dict[str, str] = field(default_factory=dict)
+    _present: set[str] = field(default_factory=set)
     _states: dict[str, WidgetState] = field(default_factory=dict)
     _held: dict[str, tuple[ForwardMsg, int]] = field(default_factory=dict)
     _query: str = ""
@@ -78,7 +64,6 @@ class Visitor:
     _base: str = ""
     _foreseen: set[str] = field(default_factory=set)
     _asking: asyncio.Task[None] | None = None
-    _http: http.client.HTTPConnection | None = None
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -86,14 +71,13 @@ class Visitor:
         """Connects and runs the page once, as a link to it does."""
         stream = f"ws{address.removeprefix('http')}/_stcore/stream"
         async with connect(stream, subprotocols=["streamlit"], max_size=None) as socket:  # type: ignore[list-item]
-            visitor = cls(address, page, socket, _query=query)
+            visitor = cls(address, page, socket, Http(address), _query=query)
             try:
                 await visitor.rerun()
                 yield visitor
             finally:
                 await visitor.leave_slider()
-                if visitor._http:
-                    visitor._http.close()
+                visitor._http.close()
 
     async def rerun(self, *events: WidgetState) -> Rerun:
         """Asks for a run with the present state of all widgets, and reads until it has finished."""
@@ -113,14 +97,18 @@ class Visitor:
         await self.socket.send(message.SerializeToString())
         size = count = 0
         while True:
-            async with asyncio.timeout(_TIMEOUT_S):
-                raw = await self.socket.recv()
+            raw = await self._receive()
             now = time.perf_counter()
-            assert isinstance(raw, bytes)
             size += len(raw)
             count += 1
             if self._finished(raw):
                 return Rerun(now - sent, size, count)
+
+    async def _receive(self) -> bytes:
+        async with asyncio.timeout(TIMEOUT_S):
+            raw = await self.socket.recv()
+        assert isinstance(raw, bytes)
+        return raw
 
     def _finished(self, raw: bytes) -> bool:
         """Takes in one message; whether it says that the run asked for is over."""
@@ -133,10 +121,12 @@ class Visitor:
         kind = message.WhichOneof("type")
         if kind == "new_session":
             self._session = message.new_session.initialize.session_id or self._session
-            self._shown = {}
+            self._shown, self._present = {}, set()
             self.uploads.clear()
         elif kind == "navigation":
             self._script = message.navigation.page_script_hash
+            pages = message.navigation.app_pages
+            self._pages = {page.url_pathname: page.page_script_hash for page in pages}
         elif kind == "page_info_changed":
             self._query = message.page_info_changed.query_string
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
@@ -144,6 +134,7 @@ class Visitor:
         elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
             self._runs += 1
             self.sliders = self._shown
+            self._states = {name: state for name, state in self._states.items() if name in self._present}
             # Browsers hold a message for two runs beyond its last use.
             self._held = {name: kept for name, kept in self._held.items() if self._runs - kept[1] <= 2}
             return True
@@ -154,25 +145,17 @@ class Visitor:
         part: Any = getattr(element, kind)
         if kind == "exception":
             raise AppError(f"{self.page}: {element.exception.type}: {element.exception.message}")
+        if kind != "empty" and "id" in part.DESCRIPTOR.fields_by_name:
+            self._present.add(part.id)
         if kind == "file_uploader" and part.id not in self.uploads:
             self.uploads.append(part.id)
         if kind == "slider":
-            self._take_streamlits(part, in_page)
+            state = self._states.setdefault(part.id, WidgetState(id=part.id))
+            self._shown[part.id] = streamlits(state, part, in_page)
         elif kind == "bidi_component" and part.component_name.endswith("slider"):
-            data = json.loads(part.bytes)
-            kept = [data[name] for name in ("label", "values", "texts", "at", "ahead")]
-            self._shown[part.id] = Slider(part.id, in_page, True, *kept)
-        elif kind in _STATE_OF:
-            _STATE_OF[kind](self._states.setdefault(part.id, WidgetState(id=part.id)), part)
-
-    def _take_streamlits(self, part: Any, in_page: bool) -> None:
-        held = self._states.setdefault(part.id, WidgetState(id=part.id))
-        if part.set_value or not held.HasField("double_array_value"):
-            held.double_array_value.data[:] = part.value if part.set_value else part.default
-        stops = round((part.max - part.min) / part.step) + 1
-        values = [part.min + part.step * stop for stop in range(stops)]
-        at = round((held.double_array_value.data[0] - part.min) / part.step)
-        self._shown[part.id] = Slider(part.id, in_page, False, part.label, values, [*map(str, values)], at)
+            self._shown[part.id] = our_own(part, in_page)
+        elif kind in STATE_OF:
+            STATE_OF[kind](self._states.setdefault(part.id, WidgetState(id=part.id)), part)
 
     # Acting
 
@@ -230,82 +213,51 @@ class Visitor:
 
     def _post(self, question: bytes) -> int:
         """Asks the stateless route; bytes of its answer."""
-        where = urlsplit(self.address)
         headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
-        while True:
-            kept = self._http is not None
-            if self._http is None:
-                self._http = http.client.HTTPConnection(where.hostname or "", where.port, timeout=_TIMEOUT_S)
-            try:
-                self._http.request("POST", f"{where.path}/ahead", question, headers)
-                answer = self._http.getresponse()
-                break
-            except (ConnectionError, http.client.RemoteDisconnected):
-                # Servers close idle connections; browsers then ask once more on a new one.
-                self._http.close()
-                self._http = None
-                if not kept:
-                    raise
-        body = answer.read()
-        if answer.status != 200:
-            raise AppError(f"figures ahead: {answer.status} {body[:200]!r}")
+        _, body = self._http.ask("POST", "/ahead", question, headers)
         return len(body)
+
+    async def go(self, page: str) -> Rerun:
+        """Opens another page by the navigation."""
+        await self.leave_slider()
+        self.page, self._script = page, self._pages[page]
+        return await self.rerun()
+
+    async def upload(self, name: str, content: bytes) -> Rerun:
+        """Gives a file to the page's first upload field."""
+        wanted = BackMsg()
+        wanted.file_urls_request.request_id = uuid.uuid4().hex
+        wanted.file_urls_request.file_names.append(name)
+        wanted.file_urls_request.session_id = self._session
+        await self.socket.send(wanted.SerializeToString())
+        while True:
+            message = ForwardMsg.FromString(await self._receive())
+            if message.WhichOneof("type") == "file_urls_response":
+                break
+        place = message.file_urls_response.file_urls[0]
+        await asyncio.to_thread(self._put, place, name, content)
+        state = WidgetState(id=self.uploads[0])
+        told = UploadedFileInfo(file_id=place.file_id, name=name, size=len(content), file_urls=place)
+        state.file_uploader_state_value.uploaded_file_info.append(told)
+        self._states[state.id] = state
+        return await self.rerun()
+
+    def _put(self, place: FileURLs, name: str, content: bytes) -> None:
+        # A first answer gives the token that a browser has from the page.
+        told, _ = self._http.ask("GET", "/_stcore/health")
+        cookie = str(told["Set-Cookie"]).split(";")[0]
+        border = uuid.uuid4().hex
+        head = f'--{border}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+        headers = {
+            "Content-Type": f"multipart/form-data; boundary={border}",
+            "Cookie": cookie,
+            "X-Xsrftoken": cookie.partition("=")[2].strip('"'),
+        }
+        body = head.encode() + content + f"\r\n--{border}--\r\n".encode()
+        self._http.ask("PUT", urlsplit(place.upload_url).path, body, headers)
 
     async def leave_slider(self) -> None:
         """Waits for the last figures asked ahead."""
         if self._asking is not None:
             await self._asking
             self._asking = None
-
-
-def _keeps(fill: Callable[[WidgetState, Any], None]) -> Callable[[WidgetState, Any], None]:
-    """A widget keeps its state until the server sets another."""
-
-    def take(state: WidgetState, part: Any) -> None:
-        if part.set_value or state.WhichOneof("value") is None:
-            state.ClearField("value")
-            fill(state, part)
-
-    return take
-
-
-def _number(state: WidgetState, part: Any) -> None:
-    name = "value" if part.set_value else "default"
-    if part.HasField(name):
-        state.double_value = getattr(part, name)
-
-
-def _text(state: WidgetState, part: Any) -> None:
-    state.string_value = part.value if part.set_value else part.default
-
-
-def _choice(state: WidgetState, part: Any) -> None:
-    if part.set_value:
-        state.string_value = part.raw_value
-    elif part.HasField("default"):
-        state.string_value = part.options[part.default]
-
-
-def _several(state: WidgetState, part: Any) -> None:
-    chosen = part.raw_values if part.set_value else [_option(part.options[index]) for index in part.default]
-    state.string_array_value.data[:] = chosen
-
-
-def _option(option: Any) -> str:
-    return option if isinstance(option, str) else option.content
-
-
-def _tick(state: WidgetState, part: Any) -> None:
-    state.bool_value = part.value if part.set_value else part.default
-
-
-_STATE_OF = {
-    "number_input": _keeps(_number),
-    "text_input": _keeps(_text),
-    "text_area": _keeps(_text),
-    "selectbox": _keeps(_choice),
-    "button_group": _keeps(_several),
-    "multiselect": _keeps(_several),
-    "checkbox": _keeps(_tick),
-}
-"""How each of Streamlit's widgets fills its state when it is first shown, or when the server sets its value."""
