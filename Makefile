@@ -41,7 +41,7 @@ format: $(DEV_STAMP) ## rewrite files in the project's style
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
 
-bench: $(DEV_STAMP) chromium ## time the million-point pass and the simulation, errors of the fit, and key press to painted figure on every page
+bench: $(DEV_STAMP) chromium ## time the million-point pass and the simulation, errors of the fit, many sessions at once, and key press to painted figure on every page
 	@$(PY) -m benchmarks.bench $(ARGS)
 
 screenshots: $(DEV_STAMP) chromium ## picture every page, wide and narrow, light and dark, into screenshots/

@@ -1,6 +1,6 @@
-"""`make bench`: the million-point pass, the simulation, the fit to the own sweep, then key press to painted figure.
+"""`make bench`: the million-point pass, the simulation, the fit to the own sweep; then many sessions, and the browser.
 
-    python -m benchmarks.bench [pass] [serving] [fit] [browser] [--samples N] [--page NAME]
+    python -m benchmarks.bench [pass] [serving] [fit] [sessions] [browser] [--samples N] [--page NAME]
 
 Exits 1 where a limit is missed, so that a slow change is noticed.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import browser_latency, fit_errors, pass_points, serving
+from benchmarks import browser_latency, fit_errors, pass_points, serving, sessions
 
-PARTS = ("pass", "serving", "fit", "browser")
+PARTS = ("pass", "serving", "fit", "sessions", "browser")
 
 
 def main() -> int:
@@ -30,6 +30,8 @@ def main() -> int:
         kept.append(serving.report())
     if "fit" in parts:
         kept.append(fit_errors.report())
+    if "sessions" in parts:
+        kept.append(sessions.report(only=asked.page))
     if "browser" in parts:
         kept.append(browser_latency.report(asked.samples, asked.page))
     return 0 if all(kept) else 1

@@ -12,7 +12,8 @@ Figures further down the page are drawn after those on the screen; the time of t
 
 So a sample holds the key's way to the server, the script's run, the answer's way back, and all drawing. A figure that
 is drawn inside a frame's own callback counts up to one frame (17 ms) too long, never too short. After each press the
-page is left alone until its figures have been still for a quarter of a second.
+page is left alone until its figures have been still for a quarter of a second. Before the pages, the floor is timed the
+same way: a bare Streamlit app of one slider and one chart.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from playwright.sync_api import Locator, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, sync_playwright
 
+from benchmarks.sessions import FLOOR
 from pages.ui.judging import SAMPLE_DEVICE
 from slmopt.specs.library import library
 from tests.browser import chromium
 from tests.browser.driver import WIDE, Driver, launch
 from tests.browser.pages import URL_PATHS, name
-from tests.browser.server import dashboard
+from tests.browser.server import dashboard, running
 
 LIMIT_MEDIAN_MS = 120.0
 LIMIT_P95_MS = 200.0
@@ -80,6 +82,17 @@ _SAMPLE_SCRIPT = """
 """
 
 
+# Streamlit's own slider is no input element.
+_ENDS_SCRIPT = """
+(e) => {
+  const [now, most, least] = 'value' in e
+    ? [e.value, e.max, e.min]
+    : [e.ariaValueNow, e.ariaValueMax, e.ariaValueMin];
+  return [now === most, now === least];
+}
+"""
+
+
 @dataclass(frozen=True)
 class Latency:
     """Samples of one page in milliseconds, and the control that was pressed.
@@ -119,7 +132,7 @@ class _Control:
 
     def press(self, driver: Driver, timeout_ms: float) -> tuple[float, float] | None:
         """One key press; milliseconds to the last figure on the screen and of the page, or None where none changed."""
-        ends: list[bool] = self.element.evaluate("(e) => [e.value === e.max, e.value === e.min]")
+        ends: list[bool] = self.element.evaluate(_ENDS_SCRIPT)
         if ends[0 if self.forward else 1]:
             self.forward = not self.forward
         self.element.focus()
@@ -148,6 +161,10 @@ def measure(driver: Driver, path: str, samples: int) -> Latency | None:
     driver.goto(path, **QUERIES.get(name(path), {}))
     if not driver.chart_keys():
         return None
+    return _measure_opened(driver, name(path), samples)
+
+
+def _measure_opened(driver: Driver, what: str, samples: int) -> Latency | None:
     driver.page.evaluate(_STAMP_SCRIPT)
     for control in _controls(driver):
         if control.press(driver, TRIAL_TIMEOUT_MS) is None:
@@ -160,9 +177,33 @@ def measure(driver: Driver, path: str, samples: int) -> Latency | None:
                 taken.append(elapsed)
             if len(taken) == WARM_UPS + samples:
                 seen, whole = zip(*taken[WARM_UPS:], strict=True)
-                return Latency(name(path), control.label, seen, whole)
-        raise TimeoutError(f"{name(path)}: {control.label} seldom changed a figure")
+                return Latency(what, control.label, seen, whole)
+        raise TimeoutError(f"{what}: {control.label} seldom changed a figure")
     return None
+
+
+def _floor(browser: Browser, samples: int) -> Latency | None:
+    """The bare app of one slider and one chart, in the same browser."""
+    with running(FLOOR) as server:
+        context = _window(browser)
+        driver = Driver(context.new_page(), server.address)
+        driver.goto()
+        driver.page.locator(".js-plotly-plot .trace").first.wait_for()
+        result = _measure_opened(driver, "the floor", samples)
+        context.close()
+    return result
+
+
+def _window(browser: Browser) -> BrowserContext:
+    return browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+
+
+def _print(result: Latency) -> None:
+    low, high = min(result.samples_ms), max(result.samples_ms)
+    print(
+        f"  {result.page:<14}{result.median_ms:8.0f}{result.p95_ms:8.0f}{low:8.0f}{high:8.0f}"
+        f"{statistics.median(result.all_ms):8.0f}       {result.control}"
+    )
 
 
 def report(samples: int, only: Sequence[str] | None = None) -> bool:
@@ -187,10 +228,12 @@ def report(samples: int, only: Sequence[str] | None = None) -> bool:
                 f"  The machine is busy (load {os.getloadavg()[0]:.1f}): times are longer than they need be."
             )
         print(f"  {'page':<14}{'median':>8}{'p95':>8}{'least':>8}{'most':>8}{'all':>8}  ms   control")
+        if floor := _floor(browser, samples):
+            _print(floor)
         for path in URL_PATHS:
             if only and name(path) not in only:
                 continue
-            context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+            context = _window(browser)
             try:
                 result = measure(Driver(context.new_page(), address), path, samples)
             except TimeoutError as stuck:
@@ -203,11 +246,7 @@ def report(samples: int, only: Sequence[str] | None = None) -> bool:
             if result is None:
                 print(f"  {name(path):<14}no control changes a figure here")
                 continue
-            low, high = min(result.samples_ms), max(result.samples_ms)
-            print(
-                f"  {result.page:<14}{result.median_ms:8.0f}{result.p95_ms:8.0f}{low:8.0f}{high:8.0f}"
-                f"{statistics.median(result.all_ms):8.0f}       {result.control}"
-            )
+            _print(result)
             kept = kept and result.kept
         browser.close()
     return kept

@@ -17,7 +17,7 @@ WHICH: Final = "preset_kind"
 KEYS: Final = {"Models": "model", "Devices": "device"}
 
 
-@st.cache_resource(show_spinner=False)
+@st.cache_resource(max_entries=2, show_spinner=False)
 def _shipped(which: str) -> pd.DataFrame:
     """The presets of a kind; once a process, since counting 200 models takes a while."""
     presets = library()

@@ -11,7 +11,7 @@ import hashlib
 import html
 import json
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 from importlib.resources import files
 
 import pandas as pd
@@ -61,7 +61,7 @@ def to_html_page(report: Report) -> str:
     return "\n".join(parts) + "\n"
 
 
-@cache
+@lru_cache(maxsize=8)
 def _asset(name: str) -> str:
     return (files("slmopt.reports") / "assets" / name).read_text(encoding="utf-8")
 

@@ -11,6 +11,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tests.shared import ROOT
 
@@ -18,12 +19,27 @@ _START_TIMEOUT_S = 90
 _STOP_TIMEOUT_S = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server: its address, such as http://127.0.0.1:43210, base path included; and its process."""
+
+    address: str
+    pid: int
+
+
 @contextlib.contextmanager
 def dashboard(base_path: str = "") -> Iterator[str]:
-    """Runs `streamlit run app.py` and yields its address, such as http://127.0.0.1:43210; a base path is part of it."""
+    """Runs `streamlit run app.py` and yields its address."""
+    with running("app.py", base_path) as server:
+        yield server.address
+
+
+@contextlib.contextmanager
+def running(script: str, base_path: str = "") -> Iterator[Server]:
+    """Runs `streamlit run` with a script, whose path is from the repository's root."""
     port = _free_port()
     address = f"http://127.0.0.1:{port}{'/' if base_path else ''}{base_path}"
-    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+    command = [sys.executable, "-m", "streamlit", "run", script]
     # An address of its own also keeps a headless Streamlit from asking the internet for its external one.
     options = {
         "server.address": "127.0.0.1",
@@ -46,7 +62,7 @@ def dashboard(base_path: str = "") -> Iterator[str]:
         )
         try:
             _wait_until_healthy(address, process)
-            yield address
+            yield Server(address, process.pid)
         except BaseException:
             log.seek(0)
             print(f"--- the dashboard's own output ---\n{log.read()}", file=sys.stderr)  # noqa: T201
