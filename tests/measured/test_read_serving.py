@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from slmopt.measured.detect import read_benchmark, read_many
-from slmopt.measured.text import UnreadableFile
 from tests.measured.test_read_table import assert_schema
 
 
@@ -544,11 +543,6 @@ def test_guidellm_csv_with_three_header_rows_and_a_row_too_wide():
     }
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     assert found.skipped["why"].tolist()[0].startswith("12 values under 10 column names")
-
-
-def test_a_yaml_report_says_what_would_be_right():
-    with pytest.raises(UnreadableFile, match="YAML"):
-        read("benchmarks:\n  - metrics:\n      request_latency: 1\n")
 
 
 def test_inference_perf_and_its_server_side_view():
