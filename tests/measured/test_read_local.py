@@ -457,3 +457,9 @@ def test_mlc_bench_console_in_milliseconds_and_its_gaps_that_hold_the_first_toke
     assert "itl_s" not in row
     assert len(found.rows) == 1
     assert found.skipped["why"].tolist() == ["the same requests by the server's clock"]
+
+
+def test_a_prompt_that_an_old_ollama_did_not_count_leaves_the_depth_open():
+    rows = read(OLLAMA | {"prompt_eval_count": 0}).rows
+    assert rows["phase"].tolist() == ["decode"]
+    assert rows["depth_tokens"].isna().all()

@@ -129,9 +129,20 @@ def _scenario(value: Json) -> Record:
         or text_of(value, "scenario", "model", "quantization"),
         "device": models.pop() if len(models) == 1 else "",
         "device_count": sum(counts) if counts else NAN,
+        **_layout(hosts, replicas),
         "backend": text_of(first, "tool") or text_of(value, "scenario", "platform", "engine", 0, "name"),
         "concurrency": positive(users),
     }
+
+
+def _layout(hosts: Sequence[Json], replicas: Sequence[float]) -> Record:
+    """How the accelerators share the model, where one engine without copies holds it and spreads no experts."""
+    if len(hosts) != 1 or any(replica > 1 for replica in replicas):
+        return {}
+    sizes = {name: number(hosts[0], "parallelism", name) for name in ("tp", "pp", "dp", "ep")}
+    if sizes["dp"] > 1 or sizes["ep"] > 1:
+        return {}
+    return {"tensor_parallel": positive(sizes["tp"]), "pipeline_parallel": positive(sizes["pp"])}
 
 
 READERS: Final[tuple[Reader, ...]] = (JsonReader(NAME, _is_report, _read_reports),)
