@@ -37,7 +37,8 @@ TEXTS: Final = (
     "tool",
     "backend",
 )
-NUMBERS: Final = ("params", "bits", "weight_bytes", "device_count")
+PLACED: Final = ("device_count", "tensor_parallel", "pipeline_parallel", "gpu_layers", "cpu_moe_layers")
+NUMBERS: Final = ("params", "bits", "weight_bytes", *PLACED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +90,7 @@ def _kinds(rows: pd.DataFrame) -> pd.DataFrame:
         "params": rows["params"],
         "bits": bits.where(open_format),
         "weight_bytes": rows["weight_bytes"].where(open_format & bits.isna()),
-        "device_count": rows["device_count"],
+        **{name: rows[name] for name in PLACED},
     }
     return rows[list(TEXTS)].assign(**numbers).reset_index(drop=True)
 

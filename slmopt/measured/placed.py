@@ -51,7 +51,12 @@ class Facts:
     @classmethod
     def of(cls, s: Scenario, *, device_wins: bool = False) -> Facts:
         """The panel's scenario as the word of its user: its parts where a row says nothing, its overrides for all."""
-        overrides = {name: getattr(s, name) for name in _OVERRIDES if getattr(s, name) is not None}
+        given = {name: getattr(s, name) for name in _OVERRIDES}
+        overrides = {
+            name: value.model_dump(mode="json", exclude_unset=True) if isinstance(value, Device) else value
+            for name, value in given.items()
+            if value is not None
+        }
         return cls(
             s.device, s.model, s.weights, s.cache_k, s.cache_v, s.engine, None, None, overrides, device_wins
         )
@@ -67,8 +72,11 @@ _OVERRIDES: Final = (
     "fixed_ms",
     "decode_unit",
     "prefill_unit",
+    "link_gbs",
+    "link_latency_us",
+    "host",
 )
-"""What a scenario may say about the device and what is achieved on it."""
+"""What a scenario may say about the device, what is achieved on it, and what is beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,10 @@ class Row:
     weight_bytes: float = math.nan
     device: str = ""
     device_count: float = math.nan
+    tensor_parallel: float = math.nan
+    pipeline_parallel: float = math.nan
+    gpu_layers: float = math.nan
+    cpu_moe_layers: float = math.nan
     cache_k: str = ""
     cache_v: str = ""
     tool: str = ""
@@ -113,6 +125,21 @@ class Place:
     devices: float = 1.0
     by_count: bool = False
 
+    @property
+    def summed(self) -> float:
+        """Devices whose rates are added up since nobody says how they share the model; 1 where the setup knows."""
+        return self.devices if self.setup is None or self.setup.scenario.devices == 1 else 1.0
+
+    @property
+    def split(self) -> bool:
+        """Whether a part of the model lies beside the device's memory."""
+        return OFFLOADED in self.notes or self.host_unknown
+
+    @property
+    def host_unknown(self) -> bool:
+        """Whether a part of the model lies in a memory that nobody names, which the ceiling leaves out."""
+        return OFFLOAD_UNKNOWN in self.notes
+
 
 def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
     """Look up what a row of this kind ran."""
@@ -129,8 +156,6 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
     count = row.device_count if counted else facts.devices or 1.0
     if math.isnan(row.device_count) and ", " in row.device:
         missing.append("unlike_devices")
-    if count > 1:
-        notes.append(f"devices={count:g}")
     # The tools of one machine's user run on one device unless they say otherwise; servers run on any number.
     if not counted and facts.devices is None and not row.tool.startswith(_LOCAL):
         notes.append("devices_assumed")
@@ -141,6 +166,7 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
     if weights is None:
         missing.append("need_weights")
     if missing or device is None or model is None or weights is None:
+        notes += [f"devices={count:g}"] if count > 1 else []
         return Place(None, tuple(missing), tuple(notes), devices=count)
     if model.by_count and not model.layers:
         notes.append("count_only")
@@ -154,6 +180,9 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
         "engine": _engine(row, facts),
         **facts.overrides,
     }
+    values |= _shared(row, count, model, notes)
+    if count == 1:
+        values |= _beside(row, model, device, facts, notes)
     setup = resolve(scenario(values))
     setup = _with_reference(setup, row, presets, facts)
     return Place(
@@ -163,6 +192,58 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
         devices=count,
         by_count=model.by_count,
     )
+
+
+OFFLOADED: Final = "layers_on_host"
+OFFLOAD_UNKNOWN: Final = "host_unknown"
+
+_ONE_MEMORY: Final = ("apple", "apu", "soc", "phone", "cpu", "sbc")
+"""Classes of devices that read main memory whatever is said of layers."""
+
+
+def _shared(row: Row, count: float, model: Model, notes: list[str]) -> dict[str, Any]:
+    """How several devices share the model, where the file says so for all of them; else their rates are added up."""
+    if count <= 1:
+        return {}
+    tensor, stages = row.tensor_parallel, row.pipeline_parallel
+    stages = 1.0 if math.isnan(stages) and tensor == count else stages
+    told = "tensor" if (tensor, stages) == (count, 1.0) else "pipeline" if stages == count else ""
+    if not told or count % 1 or count > _MOST_DEVICES or (told == "pipeline" and count > model.layer_count):
+        notes.append(f"devices={count:g}")
+        return {}
+    notes.append(f"{told}={count:g}")
+    return {"devices": int(count), "parallel": told}
+
+
+_MOST_DEVICES: Final = 4096
+
+
+def _beside(row: Row, model: Model, device: Device, facts: Facts, notes: list[str]) -> dict[str, Any]:
+    """Layers that lie on the host, where it is known; a host that nobody names leaves the card's own ceiling, still a bound."""
+    backend = row.backend.split(",")[0].strip().upper()
+    if device.reference_class in _ONE_MEMORY or backend in ("CPU", "BLAS") or not model.layer_count:
+        return {}
+    whole = model.layer_count + (0 if model.by_count else 1)
+    layers = row.gpu_layers if 0 <= row.gpu_layers < whole else math.nan
+    has_experts = any(group.moe is not None for group in model.groups)
+    moved = min(row.cpu_moe_layers, model.layer_count) if row.cpu_moe_layers > 0 and has_experts else 0
+    if math.isnan(layers) and not moved:
+        return {}
+    host = facts.overrides.get("host")
+    if host is None:
+        notes.append(OFFLOAD_UNKNOWN)
+        return {}
+    notes.append(OFFLOADED)
+    values: dict[str, Any] = {"cpu_moe_layers": int(moved)} if moved else {}
+    if not math.isnan(layers):
+        values["gpu_layers"] = int(layers)
+    if device.host_link is None and "link_gbs" not in facts.overrides:
+        # Nothing is sent faster than the host reads it, so its own rate bounds a link that nobody states.
+        named = (
+            Device.model_validate(host) if isinstance(host, dict) else find("host", library().devices, host)
+        )
+        values["link_gbs"] = named.bandwidth_gbs
+    return values
 
 
 def _device(row: Row, facts: Facts, presets: Library, several: bool) -> Device | None:

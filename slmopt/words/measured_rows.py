@@ -16,7 +16,7 @@ from slmopt.words import numbers as n
 from slmopt.words.scenario_line import escape
 from slmopt.words.verdicts import VERDICT_WORDS, note_text, reason_list
 
-SIDE_WORDS: Final = {"memory": "▲ memory", "compute": "▼ compute"}
+SIDE_WORDS: Final = {"memory": "▲ memory", "compute": "▼ compute", "link": "↔ link"}
 
 _LONGEST = 28
 _SHAPE: Final = ("phase", "prompt_tokens", "output_tokens", "depth_tokens", "batch", "concurrency")
@@ -151,6 +151,8 @@ def arithmetic(row: Any) -> list[str]:
         lines.append(
             f"**Ceiling**: {n.flops_per_s(operations * row.ceiling)} / {n.flops(operations)} a token = {at_most}, so compute decides"
         )
+    elif row.bound == "link":
+        lines.append(f"**Ceiling**: {at_most}, which the link between the devices decides")
     else:
         decides = (
             ", so memory decides"
