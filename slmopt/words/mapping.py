@@ -64,4 +64,5 @@ LAYOUT_WORDS: Final = {
     "long": "a measurement a row",
     "wide": "one column a batch, test or model",
     "transposed": "a measurement a column",
+    "tidy": "a metric and its value a row",
 }
