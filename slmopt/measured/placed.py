@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from slmopt.measured.file_size import format_bytes
+from slmopt.measured.layout import OFFLOAD_UNKNOWN, OFFLOADED, beside, shared
 from slmopt.measured.match import (
     agrees,
     counts,
@@ -17,9 +18,10 @@ from slmopt.measured.match import (
     match_weights,
     near,
 )
+from slmopt.measured.usual import with_reference
 from slmopt.specs.device import Device
 from slmopt.specs.formats import CacheFormat, WeightFormat
-from slmopt.specs.library import Efficiency, Library, find, library
+from slmopt.specs.library import Library, find, library
 from slmopt.specs.model import Model
 from slmopt.specs.scenario import Engine, Scenario, scenario
 from slmopt.specs.setup import Setup, resolve
@@ -180,11 +182,11 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
         "engine": _engine(row, facts),
         **facts.overrides,
     }
-    values |= _shared(row, count, model, notes)
+    values |= shared(row, count, model, notes)
     if count == 1:
-        values |= _beside(row, model, device, facts, notes)
+        values |= beside(row, model, device, facts, notes)
     setup = resolve(scenario(values))
-    setup = _with_reference(setup, row, presets, facts)
+    setup = with_reference(setup, row, presets, facts)
     return Place(
         setup,
         notes=tuple(notes),
@@ -192,58 +194,6 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
         devices=count,
         by_count=model.by_count,
     )
-
-
-OFFLOADED: Final = "layers_on_host"
-OFFLOAD_UNKNOWN: Final = "host_unknown"
-
-_ONE_MEMORY: Final = ("apple", "apu", "soc", "phone", "cpu", "sbc")
-"""Classes of devices that read main memory whatever is said of layers."""
-
-
-def _shared(row: Row, count: float, model: Model, notes: list[str]) -> dict[str, Any]:
-    """How several devices share the model, where the file says so for all of them; else their rates are added up."""
-    if count <= 1:
-        return {}
-    tensor, stages = row.tensor_parallel, row.pipeline_parallel
-    stages = 1.0 if math.isnan(stages) and tensor == count else stages
-    told = "tensor" if (tensor, stages) == (count, 1.0) else "pipeline" if stages == count else ""
-    if not told or count % 1 or count > _MOST_DEVICES or (told == "pipeline" and count > model.layer_count):
-        notes.append(f"devices={count:g}")
-        return {}
-    notes.append(f"{told}={count:g}")
-    return {"devices": int(count), "parallel": told}
-
-
-_MOST_DEVICES: Final = 4096
-
-
-def _beside(row: Row, model: Model, device: Device, facts: Facts, notes: list[str]) -> dict[str, Any]:
-    """Layers that lie on the host, where it is known; a host that nobody names leaves the card's own ceiling, still a bound."""
-    backend = row.backend.split(",")[0].strip().upper()
-    if device.reference_class in _ONE_MEMORY or backend in ("CPU", "BLAS") or not model.layer_count:
-        return {}
-    whole = model.layer_count + (0 if model.by_count else 1)
-    layers = row.gpu_layers if 0 <= row.gpu_layers < whole else math.nan
-    has_experts = any(group.moe is not None for group in model.groups)
-    moved = min(row.cpu_moe_layers, model.layer_count) if row.cpu_moe_layers > 0 and has_experts else 0
-    if math.isnan(layers) and not moved:
-        return {}
-    host = facts.overrides.get("host")
-    if host is None:
-        notes.append(OFFLOAD_UNKNOWN)
-        return {}
-    notes.append(OFFLOADED)
-    values: dict[str, Any] = {"cpu_moe_layers": int(moved)} if moved else {}
-    if not math.isnan(layers):
-        values["gpu_layers"] = int(layers)
-    if device.host_link is None and "link_gbs" not in facts.overrides:
-        # Nothing is sent faster than the host reads it, so its own rate bounds a link that nobody states.
-        named = (
-            Device.model_validate(host) if isinstance(host, dict) else find("host", library().devices, host)
-        )
-        values["link_gbs"] = named.bandwidth_gbs
-    return values
 
 
 def _device(row: Row, facts: Facts, presets: Library, several: bool) -> Device | None:
@@ -334,37 +284,3 @@ _ENGINES: Final[dict[Engine, tuple[str, ...]]] = {
     "sglang": ("sglang",),
     "llama.cpp": ("llama", "sweep-bench", "gguf", "ggml"),
 }
-_BACKENDS: Final = ("cuda", "rocm", "vulkan", "metal", "cpu")
-
-
-def _with_reference(setup: Setup, row: Row, presets: Library, facts: Facts) -> Setup:
-    """The setup with the factors of its runtime's own reference measurements, where there are enough of them."""
-    if setup.factors.fitted or {"bandwidth_fraction", "compute_fraction", "fixed_ms"} & set(facts.overrides):
-        return setup
-    known = _efficiency(setup, row, presets)
-    if known is None:
-        return setup
-    b, c = known.bandwidth_fraction, known.compute_fraction
-    factors = replace(
-        setup.factors,
-        bandwidth=(b.p10, b.p50, b.p90),
-        compute=(c.p10, c.p50, c.p90),
-        fixed_s=known.fixed_ms / 1e3,
-        origin=f"p10 to p90 of {known.rows} reference measurements, {known.name}",
-    )
-    return replace(setup, factors=factors)
-
-
-def _efficiency(setup: Setup, row: Row, presets: Library) -> Efficiency | None:
-    cls = setup.device.reference_class
-    backend = row.backend.lower().replace("hip", "rocm")
-    runtimes = [
-        f"llama.cpp-{name}"
-        for name in _BACKENDS
-        if name in backend.split(",")[0] and row.tool.startswith("llama")
-    ]
-    runtimes += [word for word in ("ollama", "vllm", "mlx") if word in f"{row.tool} {backend}".lower()]
-    for runtime in runtimes:
-        if f"{cls}/{runtime}" in presets.efficiencies:
-            return presets.efficiencies[f"{cls}/{runtime}"]
-    return None
