@@ -116,6 +116,9 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     found = replace(_judged(key, answers, read, lost), ident=repr((key, answers)))
     for sentence in found.misfits:
         st.markdown(f"✕ {sentence}")
+    unknown = int(has(found.rows["notes"], ("host_unknown",)).sum())
+    if unknown:
+        st.markdown(causes.host_asked(unknown))
     st.session_state[JUDGED_KEY] = found
     st.session_state[POINTS_KEY] = tables.points(found.rows, resolve(scenario).device.name)
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from pages.ui.judging import Gathered
@@ -14,28 +13,28 @@ KEY = "measurement_others"
 
 
 def shown(found: Gathered) -> list[Named[Group]]:
-    """The groups to add to the figure; none unless they are asked for, and decode is shown."""
-    if not st.session_state.get(KEY) or "decode" not in measured_groups.heads(found.rows):
+    """The groups to add to the figure, on the sides that it has; none unless they are asked for."""
+    if not st.session_state.get(KEY):
         return []
-    return others.groups(_rows(found.ident, found))
+    return others.groups(_rows(found.ident, found), measured_groups.heads(found.rows))
 
 
 def switch(found: Gathered) -> None:
     """The switch, where there is anything to show."""
-    rows = _rows(found.ident, found)
-    count = sum(len(part) for part in rows.values())
-    if count:
-        st.toggle(
-            f"Others with this chip ({count:,} reference rows, decode)", key=KEY, persist_state="session"
-        )
+    counts = others.counts(_rows(found.ident, found), measured_groups.heads(found.rows))
+    if counts:
+        told = ", ".join(f"{count:,} {panel}" for panel, count in counts.items())
+        st.toggle(f"Others with this chip (reference rows: {told})", key=KEY, persist_state="session")
 
 
 def sources(found: Gathered) -> list[str]:
     """Where they are from, when they are shown."""
-    return others.source_lines(_rows(found.ident, found)) if st.session_state.get(KEY) else []
+    if not st.session_state.get(KEY):
+        return []
+    return others.source_lines(_rows(found.ident, found), measured_groups.heads(found.rows))
 
 
 @st.cache_resource(max_entries=16, scope="session", show_spinner=False)
-def _rows(ident: str, _found: Gathered) -> dict[str, pd.DataFrame]:
+def _rows(ident: str, _found: Gathered) -> dict[str, others.Others]:
     del ident
     return others.of_rows(_found.rows)

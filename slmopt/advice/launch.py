@@ -15,7 +15,7 @@ class Launch:
 
     ``gpu_layers`` is None where all layers fit (or the memory is unknown); else as many as fit beside the cache.
     ``cpu_experts`` is the number of layers whose experts must lie in main memory for the rest to fit; 0 where none need
-    to, None where the model has none or even that is not enough.
+    to, None where the model has none or even that is not enough. What the scenario itself says of either stands.
     """
 
     context: int
@@ -33,6 +33,8 @@ def launch(e: Evaluation) -> Launch:
     """The numbers of the scenario's launch flags."""
     s, held = e.setup.scenario, e.capacity
     context = max(s.depth, s.prompt + s.output)
+    if s.offloads:
+        return Launch(context, s.batch, s.gpu_layers, s.cpu_moe_layers or 0)
     if held.usable is None or held.held_now <= held.usable:
         return Launch(context, s.batch, None, 0)
     layers = e.setup.model.layer_count

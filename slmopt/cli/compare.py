@@ -72,6 +72,14 @@ def add_fact_flags(parser: argparse.ArgumentParser) -> None:
         "--devices", metavar="N", type=inputs.whole, help="how many devices, for rows that do not tell"
     )
     parser.add_argument(
+        "--host",
+        metavar="D",
+        help=f"{FULL_NAMES}: whose memory holds the layers that a row keeps off the card",
+    )
+    parser.add_argument(
+        "--link-gbs", metavar="B", type=inputs.number, help="GB/s between devices, or card and host"
+    )
+    parser.add_argument(
         "--engine", choices=get_args(Engine), help="the runtime, for rows that do not tell theirs"
     )
     parser.add_argument("--compute", metavar="T", choices=RATES, help=f"compute type: {', '.join(RATES)}")
@@ -108,8 +116,10 @@ def read_files(names: Sequence[str]) -> ReadResult:
 
 def facts_of(options: argparse.Namespace) -> Facts:
     """What the flags say of rows that do not tell it."""
-    names = ("compute", "bandwidth_fraction", "compute_fraction", "fixed_ms")
+    names = ("compute", "bandwidth_fraction", "compute_fraction", "fixed_ms", "link_gbs")
     overrides = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if options.host is not None:
+        overrides["host"] = inputs.device(options.host, "--host")
     try:
         scenario(overrides)
     except SpecError as error:

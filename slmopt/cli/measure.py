@@ -130,7 +130,9 @@ def _measure(runner: Runner, levels: list[Level], options: argparse.Namespace) -
         if timing.error:
             say(f"warning: warm-up request {at + 1} failed: {timing.error}")
     for level in levels:
-        runner.level(level)
+        found = runner.level(level)
+        if not found.done and options.resume and options.minutes is not None:
+            say(f"{level.name}: the file holds its {options.minutes:g} minutes already, so nothing was sent")
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ from slmopt.cli import inputs
 from slmopt.cli.fit import write_text
 from slmopt.cli.output import aligned, as_json, say
 from slmopt.cli.parser import UsageError, add_json_flag
+from slmopt.measured.busy import Busy, Watch
 from slmopt.measured.probe import MOST_SECONDS, Probed, Sample, device_records, probe
 from slmopt.measured.verdicts import NOISY
 from slmopt.words import numbers as n
@@ -54,8 +55,14 @@ def run(options: argparse.Namespace) -> list[str]:
         raise UsageError(
             f"--threads = {options.threads}: it must be a whole number between 1 and {MOST_THREADS:,}."
         )
+    watch = Watch.start()
     units = probe(options.seconds, options.threads, say)
-    records = device_records(units, dt.datetime.now(tz=dt.UTC))
+    busy = watch.stop()
+    records = device_records(units, dt.datetime.now(tz=dt.UTC), _busy_words(busy))
+    if busy.much:
+        say(
+            f"warning: the machine was busy ({_busy_words(busy)}), so these figures are too low: repeat it when it is idle"
+        )
     for unit in units:
         noisy = [sample.name for sample in unit.samples if sample.spread > NOISY]
         if noisy:
@@ -66,9 +73,21 @@ def run(options: argparse.Namespace) -> list[str]:
         write_text(options.out, json.dumps(records, indent=2, ensure_ascii=False) + "\n")
     if options.json:
         return as_json(
-            {"devices": records, "samples": [_sample_json(s) for unit in units for s in unit.samples]}
+            {
+                "devices": records,
+                "samples": [_sample_json(s) for unit in units for s in unit.samples],
+                "machine": {"cores": busy.cores, "load_before": busy.load, "others_cores": busy.others},
+            }
         )
-    return [line for unit in units for line in _lines(unit)]
+    return [*(line for unit in units for line in _lines(unit)), f"Meanwhile: {_busy_words(busy)}."]
+
+
+def _busy_words(busy: Busy) -> str:
+    if busy.others is not None:
+        took = f"other programs took {busy.others:.2f} of {busy.cores} cores"
+    else:
+        took = "what other programs took is not told here"
+    return took if busy.load is None else f"{took}, load {busy.load:.2f} before"
 
 
 def _sample_json(sample: Sample) -> dict[str, Any]:

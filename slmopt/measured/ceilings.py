@@ -11,7 +11,7 @@ import numpy.typing as npt
 from slmopt.measured.claims import Claims
 from slmopt.measured.placed import Place
 from slmopt.measured.timed import Shapes, Work, decode_work, prefill_work
-from slmopt.theory.roofline import Level, Phase, ceiling_roof, estimate_roof, setup_terms
+from slmopt.theory.roofline import Level, Phase, ceiling_roof, estimate_roof
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,19 +42,17 @@ def ceiling_and_band(
 def _both(found: Place, shapes: Shapes, level: Level | Literal["ceiling"]) -> Work:
     """Prefill and what follows it, under the roofs of all the devices together.
 
-    They count as one with the sum of their rates: what they lose in joining their work is left to them.
+    Where nobody says how they share the model, they count as one with the sum of their rates, which bounds every way; what
+    they lose in joining their work is left to them.
     """
     setup = found.setup
     assert setup is not None
     first, later = (
-        (ceiling_roof(setup, p) if level == "ceiling" else estimate_roof(setup, p, level)).times(
-            found.devices
-        )
+        (ceiling_roof(setup, p) if level == "ceiling" else estimate_roof(setup, p, level)).times(found.summed)
         for p in _PHASES
     )
-    terms = setup_terms(setup)
     after = replace(shapes, depth=shapes.depth + shapes.prompt)
-    return prefill_work(terms, first, shapes) + decode_work(terms, later, after)
+    return prefill_work(setup, first, shapes) + decode_work(setup, later, after)
 
 
 _PHASES: Final[tuple[Phase, Phase]] = ("prefill", "decode")

@@ -37,7 +37,8 @@ TEXTS: Final = (
     "tool",
     "backend",
 )
-NUMBERS: Final = ("params", "bits", "weight_bytes", "device_count")
+PLACED: Final = ("device_count", "tensor_parallel", "pipeline_parallel", "gpu_layers", "cpu_moe_layers")
+NUMBERS: Final = ("params", "bits", "weight_bytes", *PLACED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,18 +90,28 @@ def _kinds(rows: pd.DataFrame) -> pd.DataFrame:
         "params": rows["params"],
         "bits": bits.where(open_format),
         "weight_bytes": rows["weight_bytes"].where(open_format & bits.isna()),
-        "device_count": rows["device_count"],
+        **{name: rows[name] for name in PLACED},
     }
     return rows[list(TEXTS)].assign(**numbers).reset_index(drop=True)
 
 
 def _members(kinds: pd.DataFrame, among: Ints) -> list[Ints]:
     """The rows of each kind, the kinds in order of their first row."""
-    codes = (
-        kinds.groupby([*TEXTS, *NUMBERS], sort=False, dropna=False, observed=True).ngroup().to_numpy()[among]
-    )
+    # What is the same in every row parts none, and would cost as much as what does.
+    keys = [name for name in (*TEXTS, *NUMBERS) if not _constant(kinds[name])]
+    if not keys:
+        return [among] if len(among) else []
+    codes = kinds.groupby(keys, sort=False, dropna=False, observed=True).ngroup().to_numpy()[among]
     order = np.argsort(codes, kind="stable")
     return [among[part] for part in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(part)]
+
+
+def _constant(column: pd.Series) -> bool:
+    """Whether a column says the same in every row, or nothing in any."""
+    values = (
+        column.cat.codes.to_numpy() if isinstance(column.dtype, pd.CategoricalDtype) else column.to_numpy()
+    )
+    return not len(values) or bool((values == values[0]).all() or np.isnan(values).all())
 
 
 def _row(kind: pd.Series) -> Row:

@@ -35,7 +35,7 @@ class Columns:
         self.rows, self.claimed = rows, claimed
         self.numbers = {name: np.full(size, np.nan) for name in _NUMBERS}
         self.verdict = np.full(size, VERDICTS.index("unknown"))
-        self.compute = np.zeros(size, dtype=bool)
+        self.side = np.zeros(size, dtype=np.int64)
         self.reasons = np.zeros(size, dtype=np.int64)
         self.kind = np.full(size, -1)
         self.places: list[Place] = []
@@ -83,14 +83,15 @@ class Columns:
             pass_s=best.seconds / best.passes,
             weight_bytes=np.where(stated > 0, stated, found.format_bytes),
             on_cpu=np.full(len(at), found.setup.device.reference_class in ("cpu", "sbc")),
-            offloaded=_offloaded(self.rows, at),
+            offloaded=_offloaded(self.rows, at, found),
             by_count=np.full(len(at), found.by_count),
             count_assumed=np.full(len(at), "devices_assumed" in found.notes),
             speculated=claim.speculated,
             lost=lost,
         )
         self.verdict[at], self.reasons[at] = judge(evidence)
-        self.compute[at] = compute
+        link = best.link_s > np.fmax(best.memory_s, best.compute_s)
+        self.side[at] = np.where(link, _SIDES.index("link"), compute)
         values = {
             "ceiling": np.where(known, claim.tokens / best.seconds, np.nan),
             "fraction": share,
@@ -110,7 +111,10 @@ class Columns:
     def needs(self, judged: npt.NDArray[np.bool_]) -> tuple[str, ...]:
         """What rows lack and the user can give, each once."""
         lost = int(np.bitwise_or.reduce(self.reasons[judged], initial=0))
-        return tuple(dict.fromkeys(need for name, need in NEEDS.items() if lost & BIT[name]))
+        needs = [need for name, need in NEEDS.items() if lost & BIT[name]]
+        return tuple(
+            dict.fromkeys([*needs, *(["host"] if any(one.host_unknown for one in self.places) else [])])
+        )
 
     def table(self) -> pd.DataFrame:
         """The result's columns."""
@@ -120,7 +124,7 @@ class Columns:
             texts = (s.model.name, s.weights.name, s.device.name, s.factors.origin) if s else (None,) * 4
             for column, text in zip(names.values(), texts, strict=True):
                 column.append(text)
-        bound = np.where(np.isnan(self.numbers["bounded"]), -1, self.compute.astype(int))
+        bound = np.where(np.isnan(self.numbers["bounded"]), -1, self.side)
         index = self.rows.index
         looked_up = {
             name: pd.Series(_from_codes(self.kind, texts), index=index) for name, texts in names.items()
@@ -134,7 +138,7 @@ class Columns:
                 **looked_up,
                 **numbers,
                 "spread": self.rows["spread"],
-                "bound": _from_codes(bound, ("memory", "compute")),
+                "bound": _from_codes(bound, _SIDES),
                 "verdict": _from_codes(self.verdict, VERDICTS),
                 "reasons": _joined(self.reasons),
                 "notes": self._notes(),
@@ -180,6 +184,8 @@ class Columns:
 
 _MOST_PERCENT: Final = 1000
 
+_SIDES: Final = ("memory", "compute", "link")
+
 FEW_LAYERS: Final = 20
 """Layers on the accelerator below which a model of today is split; tools write 99 or -1 for all."""
 
@@ -200,14 +206,17 @@ _NUMBERS: Final = (
 )
 
 
-def _offloaded(rows: pd.DataFrame, at: Ints) -> npt.NDArray[np.bool_]:
-    """Whether a part of the model may lie in main memory: layers counted out, or tensors placed by hand."""
+def _offloaded(rows: pd.DataFrame, at: Ints, found: Place) -> npt.NDArray[np.bool_]:
+    """Whether a part of the model may lie in main memory beyond what the ceiling counts: layers counted out, the cache, or
+    tensors placed by hand.
+    """
     layers = rows["gpu_layers"].to_numpy(dtype=np.float64)[at]
-    few = (layers >= 0) & (layers < FEW_LAYERS) & ~says(rows["backend"], "CPU")[at]
-    moved = [
-        word for word in rows["note"].cat.categories if "main memory" in word or "placed by hand" in word
-    ]
-    return few | rows["note"].isin(moved).to_numpy(dtype=bool)[at]
+    several = found.devices > 1
+    few = several & (layers >= 0) & (layers < FEW_LAYERS) & ~says(rows["backend"], "CPU")[at]
+    words: tuple[str, ...] = ("cache lies in main memory", "placed by hand")
+    words += () if found.split and not found.host_unknown else ("main memory",)
+    moved = [name for name in rows["note"].cat.categories if any(word in name for word in words)]
+    return few | found.host_unknown | rows["note"].isin(moved).to_numpy(dtype=bool)[at]
 
 
 def _joined(bits: Ints) -> Texts:

@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final, TypeAlias
 
@@ -91,8 +91,18 @@ class Runner:
         return timing
 
     def level(self, level: Level) -> Progress:
-        """All requests of a level that the file does not hold yet."""
+        """All requests of a level that the file does not hold yet, for what is left of its time.
+
+        The level's clock goes on where the file's rows of it end, so that the pause between is no part of the measurement.
+        """
+        first, last = self.file.spans.get(level.name, (0.0, 0.0))
         progress = Progress(level)
+        if level.seconds is not None:
+            if last - first >= level.seconds:
+                return progress
+            level = replace(level, seconds=level.seconds - (last - first))
+        if level.name in self.file.spans:
+            self._begin = time.perf_counter() - last
         work = self._closed_loop if level.rate is None else self._open_loop
         try:
             work(level, progress)

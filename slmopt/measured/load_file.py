@@ -26,11 +26,14 @@ SAME: Final = ("model", "api", "url", "seed", "prompt_tokens", "output_tokens", 
 
 @dataclass
 class LoadFile:
-    """An open file of rows. ``done`` are (level, number) of the requests that it held when it was opened."""
+    """An open file of rows. ``done`` are (level, number) of the requests that it held when it was opened, ``spans`` from when to
+    when on the run's clock those of a level were under way [s].
+    """
 
     path: Path
     file: IO[str]
     done: frozenset[tuple[str, int]] = frozenset()
+    spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @classmethod
@@ -68,18 +71,19 @@ class LoadFile:
                 raise SpecError(
                     f"{path.name} was measured with {name} = {head.get(name)!r}, now it is {settings.get(name)!r}: give the same, or another file."
                 )
-        done = frozenset(
-            (str(value.get("level", "")), int(value["request"]))
+        timed = [
+            value
             for value in values
             if value is not None
             and ROW in value
             and value.get("kind") == "timed"
             and isinstance(value.get("request"), int)
-        )
+        ]
+        done = frozenset((str(value.get("level", "")), int(value["request"])) for value in timed)
         if len(whole) < len(content):
             with path.open("r+b") as file:
                 file.truncate(len(whole))
-        return cls(path, path.open("a", encoding="utf-8"), done)
+        return cls(path, path.open("a", encoding="utf-8"), done, _spans(timed))
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Add a line; it is on its way to the disk when this returns. A closed file takes none: the run was stopped."""
@@ -96,6 +100,19 @@ class LoadFile:
         """Close the file; requests that are still under way leave no row."""
         with self._lock:
             self.file.close()
+
+
+def _spans(rows: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:
+    """When each level's first request was sent and its last one ended."""
+    spans: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        at, took = row.get("at_s"), row.get("e2e_s")
+        if not isinstance(at, int | float):
+            continue
+        end = at + (took if isinstance(took, int | float) else 0.0)
+        first, last = spans.get(str(row.get("level", "")), (at, end))
+        spans[str(row.get("level", ""))] = min(first, at), max(last, end)
+    return spans
 
 
 def _loaded(line: bytes) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from slmopt.measured.readers._delimited import Sheet
-from slmopt.measured.readers._guess import transpose
+from slmopt.measured.readers._guess import turned
 from slmopt.measured.readers._names import BYTES, DURATIONS, MEASURES, SECONDS, SPEEDS, TEXT_FIELDS, kind_of
 from slmopt.measured.readers.mapping import ColumnChoice, Mapping
 from slmopt.specs.base import SpecError, sentence
@@ -65,12 +65,12 @@ class FormLine:
 
 def form_lines(sheet: Sheet, mapping: Mapping, shown: int = 3) -> list[FormLine]:
     """A line for each column of the sheet, with what the mapping makes of it."""
-    turned = transpose(sheet) if mapping.layout == "transposed" else sheet
+    table = turned(sheet, mapping.layout)
     chosen = {choice.column: choice for choice in mapping.columns}
-    rows = turned.sample(shown)
+    rows = table.sample(shown)
     lines = []
-    for at, name in enumerate(turned.header):
-        if not name or turned.header.count(name) > 1:
+    for at, name in enumerate(table.header):
+        if not name or table.header.count(name) > 1:
             continue
         choice = chosen.get(name)
         first = ", ".join(row[at].strip()[:24] for row in rows if row[at].strip())
@@ -168,6 +168,6 @@ def loaded(content: bytes, sheet: Sheet) -> Mapping:
 
 def fits(sheet: Sheet, mapping: Mapping) -> bool:
     """Whether the sheet has every column that the mapping reads."""
-    turned = transpose(sheet) if mapping.layout == "transposed" else sheet
-    names = set(turned.header)
+    table = turned(sheet, mapping.layout)
+    names = set(table.header)
     return all(choice.column in names for choice in mapping.columns) and set(mapping.value_columns) <= names

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from slmopt.measured.file_size import format_bytes
+from slmopt.measured.layout import OFFLOAD_UNKNOWN, OFFLOADED, beside, shared
 from slmopt.measured.match import (
     agrees,
     counts,
@@ -17,9 +18,10 @@ from slmopt.measured.match import (
     match_weights,
     near,
 )
+from slmopt.measured.usual import with_reference
 from slmopt.specs.device import Device
 from slmopt.specs.formats import CacheFormat, WeightFormat
-from slmopt.specs.library import Efficiency, Library, find, library
+from slmopt.specs.library import Library, find, library
 from slmopt.specs.model import Model
 from slmopt.specs.scenario import Engine, Scenario, scenario
 from slmopt.specs.setup import Setup, resolve
@@ -51,7 +53,12 @@ class Facts:
     @classmethod
     def of(cls, s: Scenario, *, device_wins: bool = False) -> Facts:
         """The panel's scenario as the word of its user: its parts where a row says nothing, its overrides for all."""
-        overrides = {name: getattr(s, name) for name in _OVERRIDES if getattr(s, name) is not None}
+        given = {name: getattr(s, name) for name in _OVERRIDES}
+        overrides = {
+            name: value.model_dump(mode="json", exclude_unset=True) if isinstance(value, Device) else value
+            for name, value in given.items()
+            if value is not None
+        }
         return cls(
             s.device, s.model, s.weights, s.cache_k, s.cache_v, s.engine, None, None, overrides, device_wins
         )
@@ -67,8 +74,11 @@ _OVERRIDES: Final = (
     "fixed_ms",
     "decode_unit",
     "prefill_unit",
+    "link_gbs",
+    "link_latency_us",
+    "host",
 )
-"""What a scenario may say about the device and what is achieved on it."""
+"""What a scenario may say about the device, what is achieved on it, and what is beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,10 @@ class Row:
     weight_bytes: float = math.nan
     device: str = ""
     device_count: float = math.nan
+    tensor_parallel: float = math.nan
+    pipeline_parallel: float = math.nan
+    gpu_layers: float = math.nan
+    cpu_moe_layers: float = math.nan
     cache_k: str = ""
     cache_v: str = ""
     tool: str = ""
@@ -113,6 +127,21 @@ class Place:
     devices: float = 1.0
     by_count: bool = False
 
+    @property
+    def summed(self) -> float:
+        """Devices whose rates are added up since nobody says how they share the model; 1 where the setup knows."""
+        return self.devices if self.setup is None or self.setup.scenario.devices == 1 else 1.0
+
+    @property
+    def split(self) -> bool:
+        """Whether a part of the model lies beside the device's memory."""
+        return OFFLOADED in self.notes or self.host_unknown
+
+    @property
+    def host_unknown(self) -> bool:
+        """Whether a part of the model lies in a memory that nobody names, which the ceiling leaves out."""
+        return OFFLOAD_UNKNOWN in self.notes
+
 
 def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
     """Look up what a row of this kind ran."""
@@ -129,8 +158,6 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
     count = row.device_count if counted else facts.devices or 1.0
     if math.isnan(row.device_count) and ", " in row.device:
         missing.append("unlike_devices")
-    if count > 1:
-        notes.append(f"devices={count:g}")
     # The tools of one machine's user run on one device unless they say otherwise; servers run on any number.
     if not counted and facts.devices is None and not row.tool.startswith(_LOCAL):
         notes.append("devices_assumed")
@@ -141,6 +168,7 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
     if weights is None:
         missing.append("need_weights")
     if missing or device is None or model is None or weights is None:
+        notes += [f"devices={count:g}"] if count > 1 else []
         return Place(None, tuple(missing), tuple(notes), devices=count)
     if model.by_count and not model.layers:
         notes.append("count_only")
@@ -154,8 +182,11 @@ def place(row: Row, facts: Facts, *, several_devices: bool) -> Place:
         "engine": _engine(row, facts),
         **facts.overrides,
     }
+    values |= shared(row, count, model, notes)
+    if count == 1:
+        values |= beside(row, model, device, facts, notes)
     setup = resolve(scenario(values))
-    setup = _with_reference(setup, row, presets, facts)
+    setup = with_reference(setup, row, presets, facts)
     return Place(
         setup,
         notes=tuple(notes),
@@ -253,37 +284,3 @@ _ENGINES: Final[dict[Engine, tuple[str, ...]]] = {
     "sglang": ("sglang",),
     "llama.cpp": ("llama", "sweep-bench", "gguf", "ggml"),
 }
-_BACKENDS: Final = ("cuda", "rocm", "vulkan", "metal", "cpu")
-
-
-def _with_reference(setup: Setup, row: Row, presets: Library, facts: Facts) -> Setup:
-    """The setup with the factors of its runtime's own reference measurements, where there are enough of them."""
-    if setup.factors.fitted or {"bandwidth_fraction", "compute_fraction", "fixed_ms"} & set(facts.overrides):
-        return setup
-    known = _efficiency(setup, row, presets)
-    if known is None:
-        return setup
-    b, c = known.bandwidth_fraction, known.compute_fraction
-    factors = replace(
-        setup.factors,
-        bandwidth=(b.p10, b.p50, b.p90),
-        compute=(c.p10, c.p50, c.p90),
-        fixed_s=known.fixed_ms / 1e3,
-        origin=f"p10 to p90 of {known.rows} reference measurements, {known.name}",
-    )
-    return replace(setup, factors=factors)
-
-
-def _efficiency(setup: Setup, row: Row, presets: Library) -> Efficiency | None:
-    cls = setup.device.reference_class
-    backend = row.backend.lower().replace("hip", "rocm")
-    runtimes = [
-        f"llama.cpp-{name}"
-        for name in _BACKENDS
-        if name in backend.split(",")[0] and row.tool.startswith("llama")
-    ]
-    runtimes += [word for word in ("ollama", "vllm", "mlx") if word in f"{row.tool} {backend}".lower()]
-    for runtime in runtimes:
-        if f"{cls}/{runtime}" in presets.efficiencies:
-            return presets.efficiencies[f"{cls}/{runtime}"]
-    return None

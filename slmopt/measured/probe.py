@@ -157,8 +157,8 @@ def memory_bytes() -> int | None:
         return None
 
 
-def device_records(units: Sequence[Probed], when: dt.datetime) -> list[dict[str, Any]]:
-    """The units as a preset file's records, each checked as a device."""
+def device_records(units: Sequence[Probed], when: dt.datetime, meanwhile: str = "") -> list[dict[str, Any]]:
+    """The units as a preset file's records, each checked as a device; ``meanwhile`` says what else ran."""
     records = []
     for unit in units:
         bandwidth = unit.best("bandwidth")
@@ -181,7 +181,7 @@ def device_records(units: Sequence[Probed], when: dt.datetime) -> list[dict[str,
             "reference_class": unit.reference_class,
             "source": f"python -m slmopt probe, {when:%Y-%m-%d}",
             "confidence": "derived",
-            "note": _note(unit),
+            "note": "; ".join(filter(None, [_note(unit), meanwhile])),
         }
         if unit.memory_bytes:
             record["capacity_gb"] = _rounded(unit.memory_bytes / 1e9)

@@ -60,9 +60,22 @@ COLUMNS: Final[tuple[Column, ...]] = (
     Column("cache_v", "", "category", "format of cached values"),
     Column("device", "", "category", "the device that did the work, as written"),
     Column("device_count", "devices", "float64", "how many of them"),
+    Column(
+        "tensor_parallel",
+        "devices",
+        "float64",
+        "devices that share every layer, as stated; NaN: not stated, or experts are spread",
+    ),
+    Column("pipeline_parallel", "devices", "float64", "stages of layers, one after the other, as stated"),
     Column("backend", "", "category", "compute back end or serving engine, such as CUDA, CPU, vllm"),
     Column("threads", "threads", "float64", "CPU threads"),
     Column("gpu_layers", "layers", "float64", "layers on the GPU; -1 or more than the model has: all"),
+    Column(
+        "cpu_moe_layers",
+        "layers",
+        "float64",
+        "layers whose experts stay in main memory, counted from the first",
+    ),
     Column("flash_attention", "", "category", "'on', 'off' or 'auto'"),
     Column(
         "chunk_tokens",

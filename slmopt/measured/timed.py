@@ -1,22 +1,23 @@
 """The timed work of rows as forward passes: bytes, operations and least time, for whole columns at once.
 
-Decode of n tokens on top of d cached ones is n steps with past = d … d + n − 1; prefill is one pass over the prompt;
+Several devices that are known to split the model, and layers on a host, take their own pass (:mod:`slmopt.theory.parallel`,
+:mod:`slmopt.theory.offload`). Decode of n tokens on top of d cached ones is n steps with past = d … d + n − 1; prefill is one pass over the prompt;
 a mixed row is the one after the other. Rows of equal shape are computed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from slmopt.theory.forward import Group, forward
-from slmopt.theory.roof import Roof, pass_time
-from slmopt.theory.terms import Term
+from slmopt.specs.setup import Setup
+from slmopt.theory.forward import Group
+from slmopt.theory.roof import Roof
+from slmopt.theory.roofline import offloaded_time, setup_terms, spread_time, stages_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,10 +55,13 @@ class Shapes:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the timed part takes: seconds of both sides and in all, bytes and operations, and passes."""
+    """What the timed part takes: seconds of both sides, of the link between devices, and in all; bytes and operations, and
+    passes.
+    """
 
     memory_s: Floats
     compute_s: Floats
+    link_s: Floats
     seconds: Floats
     bytes: Floats
     flops: Floats
@@ -71,7 +75,7 @@ class Work:
         return Work(*(getattr(self, name)[codes] for name in self.__slots__))
 
 
-def decode_work(terms: Sequence[Term], roof: Roof, shapes: Shapes) -> Work:
+def decode_work(setup: Setup, roof: Roof, shapes: Shapes) -> Work:
     """``output`` steps of ``batch`` sequences, each with logits at its one position; zero where nothing is generated."""
     steps = np.maximum(shapes.output, 0.0)
     most = MOST_STEPS if np.minimum(steps, MOST_STEPS).sum() <= MOST_POINTS else FEWER_STEPS
@@ -82,12 +86,12 @@ def decode_work(terms: Sequence[Term], roof: Roof, shapes: Shapes) -> Work:
     share = steps[rows] / points[rows]
     past = shapes.depth[rows] + (at + 0.5) * share - 0.5
     group = Group(batch=shapes.batch[rows], new=1.0, past=np.maximum(past, 0.0), logits=1.0)
-    step = _pass(terms, roof, [group], shapes.weight_ratio[rows], share)
+    step = _pass(setup, roof, [group], shapes.weight_ratio[rows], share)
     sums = (np.bincount(rows, getattr(step, name), len(steps)) for name in Work.__slots__)
     return Work(*(np.asarray(total, dtype=np.float64) for total in sums))
 
 
-def prefill_work(terms: Sequence[Term], roof: Roof, shapes: Shapes) -> Work:
+def prefill_work(setup: Setup, roof: Roof, shapes: Shapes) -> Work:
     """The prompt of ``batch`` sequences, logits at each one's last position; zero where none is fed.
 
     The ceiling takes one pass, which reads the weights once; an estimate the passes that the micro-batch makes, all of
@@ -100,12 +104,22 @@ def prefill_work(terms: Sequence[Term], roof: Roof, shapes: Shapes) -> Work:
     new = prompt / np.maximum(passes, 1.0)
     past = shapes.depth + 0.5 * (prompt - new)
     group = Group(batch=shapes.batch, new=new, past=past, logits=1.0 / np.maximum(passes, 1.0))
-    return _pass(terms, roof, [group], shapes.weight_ratio, passes)
+    return _pass(setup, roof, [group], shapes.weight_ratio, passes)
 
 
-def _pass(terms: Sequence[Term], roof: Roof, groups: list[Group], ratio: Floats, times: Floats) -> Work:
+def _pass(setup: Setup, roof: Roof, groups: list[Group], ratio: Floats, times: Floats) -> Work:
     """``times`` passes over the groups under the roof, weight bytes in the given ratio to the format's."""
-    cost = forward(terms, groups, roof.kind)
-    taken = pass_time(replace(cost, weight_bytes=np.asarray(cost.weight_bytes) * ratio), roof)
-    values = (taken.memory_s, taken.compute_s, taken.seconds, taken.cost.bytes, taken.cost.flops, 1.0)
+    if roof.host is not None:
+        taken = offloaded_time(setup, groups, roof, roof.kind, ratio)
+    else:
+        taken = spread_time(setup_terms(setup), groups, roof, roof.kind, stages_of(setup), ratio)
+    values = (
+        taken.memory_s,
+        taken.compute_s,
+        taken.link_s,
+        taken.seconds,
+        taken.cost.bytes,
+        taken.cost.flops,
+        1.0,
+    )
     return Work(*(np.asarray(value) * times for value in values))

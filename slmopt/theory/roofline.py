@@ -132,8 +132,8 @@ def run(setup: Setup, groups: Sequence[Group], roof: Roof, counted: Kind | None 
     """Time of a pass over ``groups`` under ``roof``, counted as its kind counts unless another is given."""
     kind = counted or roof.kind
     if roof.host is not None:
-        return _in_turns(setup, groups, roof, kind)
-    return _spread(setup, setup_terms(setup), groups, roof, kind)
+        return offloaded_time(setup, groups, roof, kind)
+    return spread_time(setup_terms(setup), groups, roof, kind, stages_of(setup))
 
 
 def run_beside(setup: Setup, model: Model, groups: Sequence[Group], roof: Roof) -> PassTime:
@@ -142,7 +142,7 @@ def run_beside(setup: Setup, model: Model, groups: Sequence[Group], roof: Roof) 
     if roof.host is not None:
         return pass_time(forward(pass_terms(model, setup.weights, *setup.cache), groups, roof.kind), roof)
     terms = split_terms(model, setup.weights, *setup.cache, s.parallel, s.devices)
-    return _spread(setup, terms, groups, roof, roof.kind)
+    return spread_time(terms, groups, roof, roof.kind, stages_of(setup))
 
 
 def pass_cost(setup: Setup, groups: Sequence[Group], kind: Kind = "ceiling") -> PassCost:
@@ -158,16 +158,44 @@ def stages_of(setup: Setup) -> int:
     return setup.scenario.devices if setup.scenario.parallel == "pipeline" else 1
 
 
-def _spread(
-    setup: Setup, terms: tuple[Term, ...], groups: Sequence[Group], roof: Roof, kind: Kind
+def spread_time(
+    terms: Sequence[Term],
+    groups: Sequence[Group],
+    roof: Roof,
+    kind: Kind,
+    stages: int = 1,
+    weight_ratio: Numbers = 1.0,
 ) -> PassTime:
-    stages = stages_of(setup)
+    """Time of a pass under the roof of all devices, through so many stages of layers.
+
+    ``weight_ratio``: weight bytes over those of the format, where a file's own size is known.
+    """
     if stages == 1:
-        return pass_time(forward(terms, groups, kind), roof)
+        return pass_time(_heavier(forward(terms, groups, kind), weight_ratio), roof)
     # Each stage holds a share of the layers, so a micro-batch takes what one device with all of them would.
     parts, count, readings = micro_batches(groups, stages, kind)
-    time = pass_time(forward(terms, parts, kind), roof.times(1.0 / stages))
+    time = pass_time(_heavier(forward(terms, parts, kind), weight_ratio), roof.times(1.0 / stages))
     return replace(time, cost=_repeated(time.cost, count, readings))
+
+
+def offloaded_time(
+    setup: Setup, groups: Sequence[Group], roof: Roof, kind: Kind, weight_ratio: Numbers = 1.0
+) -> PassTime:
+    """Time of a pass whose layers lie partly on the host: the card's, then the host's; ``weight_ratio`` as above."""
+    card, kept = forward(card_terms(setup), groups, kind), host_terms(setup)
+    if not kept:
+        return pass_time(_heavier(card, weight_ratio), roof)
+    tokens = np.asarray(sum(np.asarray(g.batch) * g.new for g in groups))
+    beside = forward(kept, groups, kind)
+    return turns_time(_heavier(card, weight_ratio), _heavier(beside, weight_ratio), tokens, roof)
+
+
+def _heavier(cost: PassCost, ratio: Numbers) -> PassCost:
+    return (
+        cost
+        if isinstance(ratio, float) and ratio == 1.0
+        else replace(cost, weight_bytes=cost.weight_bytes * ratio)
+    )
 
 
 def _repeated(cost: PassCost, count: Numbers, readings: Numbers) -> PassCost:
@@ -180,15 +208,6 @@ def _repeated(cost: PassCost, count: Numbers, readings: Numbers) -> PassCost:
         cost.messages,
         cost.tokens * count,
     )
-
-
-def _in_turns(setup: Setup, groups: Sequence[Group], roof: Roof, kind: Kind) -> PassTime:
-    """The card's layers, then the host's."""
-    card, kept = forward(card_terms(setup), groups, kind), host_terms(setup)
-    if not kept:
-        return pass_time(card, roof)
-    tokens = np.asarray(sum(np.asarray(g.batch) * g.new for g in groups))
-    return turns_time(card, forward(kept, groups, kind), tokens, roof)
 
 
 def turns_time(on_card: PassCost, kept: PassCost, tokens: Numbers, roof: Roof) -> PassTime:

@@ -5,6 +5,7 @@ Flags are those of llama.cpp (llama-bench, llama-batched-bench, llama-server) an
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Final
 
 from slmopt.advice.launch import launch
 from slmopt.specs.formats import CacheFormat
+from slmopt.specs.model import Model
 from slmopt.theory.evaluation import Evaluation
 
 SERVED: Final = "http://localhost:8080/v1"
@@ -132,16 +134,21 @@ def launches(e: Evaluation) -> list[Command]:
         vllm += ["--gpu-memory-utilization", f"{s.gpu_memory_utilization:g}"]
     if e.setup.cache_k.id == "fp8":
         vllm += ["--kv-cache-dtype", "fp8"]
+    vllm += _sharing(e)
     if s.draft_tokens and e.setup.draft is not None:
+        draft = {"model": _repository(e.setup.draft), "num_speculative_tokens": s.draft_tokens}
+        vllm += ["--speculative-config", json.dumps(draft)]
         llama += ["-md", _file(e.setup.draft.name, "draft"), "--draft-max", str(s.draft_tokens)]
     return [Command("llama.cpp", _line(llama)), Command("vLLM", _line(vllm))]
 
 
 def notes(e: Evaluation) -> list[str]:
     """What to know of the commands; plain text."""
-    numbers = launch(e)
+    numbers, s = launch(e), e.setup.scenario
     told = ["Put your own paths in place of the model's names."]
-    if numbers.cpu_experts:
+    if s.offloads:
+        told.append("Layers off the device are llama.cpp's: vLLM has no flags that place them so.")
+    elif numbers.cpu_experts:
         told.append(
             f"The model does not fit: the experts of {numbers.cpu_experts:,} layers go to main memory (--n-cpu-moe)."
         )
@@ -153,15 +160,32 @@ def notes(e: Evaluation) -> list[str]:
         told.append(
             "llama.cpp has no flag for a cache format that it does not know; its default, F16, then runs."
         )
+    if s.devices > 1 and s.parallel == "expert":
+        told.append(
+            "llama.cpp does not spread experts over devices: it holds layers in turn there (-sm layer)."
+        )
     return told
 
 
 def _layers(e: Evaluation) -> list[str]:
     """Which layers the device takes."""
-    numbers = launch(e)
+    numbers, s = launch(e), e.setup.scenario
     if numbers.cpu_experts:
-        return ["-ngl", ALL_LAYERS, "--n-cpu-moe", str(numbers.cpu_experts)]
-    return ["-ngl", ALL_LAYERS if numbers.gpu_layers is None else str(numbers.gpu_layers)]
+        here = ALL_LAYERS if s.gpu_layers is None else str(s.gpu_layers)
+        return ["-ngl", here, "--n-cpu-moe", str(numbers.cpu_experts)]
+    flags = ["-ngl", ALL_LAYERS if numbers.gpu_layers is None else str(numbers.gpu_layers)]
+    return [*flags, "-sm", "row" if s.parallel == "tensor" else "layer"] if s.devices > 1 else flags
+
+
+def _sharing(e: Evaluation) -> list[str]:
+    """How vLLM shares the model over several devices; it splits experts with all else unless told otherwise."""
+    s = e.setup.scenario
+    if s.devices == 1:
+        return []
+    if s.parallel == "pipeline":
+        return ["--pipeline-parallel-size", str(s.devices)]
+    flags = ["--tensor-parallel-size", str(s.devices)]
+    return [*flags, "--enable-expert-parallel"] if s.parallel == "expert" else flags
 
 
 def _caches(e: Evaluation) -> list[str]:
@@ -198,7 +222,11 @@ def _file(name: str, weights: str) -> str:
 
 def repository(e: Evaluation) -> str:
     """The model's name on Hugging Face where its record has one, else its own."""
-    return e.setup.model.hf_id if _REPOSITORY.match(e.setup.model.hf_id) else _plain(e.setup.model.name)
+    return _repository(e.setup.model)
+
+
+def _repository(model: Model) -> str:
+    return model.hf_id if _REPOSITORY.match(model.hf_id) else _plain(model.name)
 
 
 def _plain(name: str) -> str:

@@ -18,6 +18,9 @@ FIELD_WORDS: Final = {
     "tool_version": "Version",
     "threads": "Threads",
     "gpu_layers": "Layers on the GPU",
+    "cpu_moe_layers": "Layers with experts in main memory",
+    "tensor_parallel": "Devices that share every layer",
+    "pipeline_parallel": "Stages of layers",
     "flash_attention": "Flash attention",
     "phase": "Phase (decode, prefill, serving)",
     "test": "Test (pp512, tg128)",
@@ -64,4 +67,5 @@ LAYOUT_WORDS: Final = {
     "long": "a measurement a row",
     "wide": "one column a batch, test or model",
     "transposed": "a measurement a column",
+    "tidy": "a metric and its value a row",
 }

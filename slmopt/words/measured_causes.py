@@ -133,6 +133,14 @@ def misfit(model: str, params: float, name: str, counted: float) -> str:
     )
 
 
+def host_asked(rows: int) -> str:
+    """Markdown: what lets rows with layers in main memory be held against both memories."""
+    return (
+        f"**{count(rows, 'row')} kept layers in main memory**, whose bandwidth is not known, so the ceiling is the card's alone: "
+        "choose the card and its host in the panel under Layers on the card."
+    )
+
+
 UNLISTED: Final = "Not listed? Choose a device like yours in the panel, enter its bandwidth and rate under Hardware, then use the scenario's device."
 
 

@@ -16,7 +16,7 @@ from slmopt.words import numbers as n
 from slmopt.words.scenario_line import escape
 from slmopt.words.verdicts import VERDICT_WORDS, note_text, reason_list
 
-SIDE_WORDS: Final = {"memory": "▲ memory", "compute": "▼ compute"}
+SIDE_WORDS: Final = {"memory": "▲ memory", "compute": "▼ compute", "link": "↔ link"}
 
 _LONGEST = 28
 _SHAPE: Final = ("phase", "prompt_tokens", "output_tokens", "depth_tokens", "batch", "concurrency")
@@ -107,12 +107,18 @@ def group_hover(
     )
 
 
-def others_hover(name: str, count: int, ends: tuple[float, float, float]) -> tuple[str, ...]:
-    """Lines for a pointer over what others measured with a chip."""
+def others_hover(
+    name: str, count: int, ends: tuple[float, float, float], prompts: tuple[float, float] | None = None
+) -> tuple[str, ...]:
+    """Lines for a pointer over what others measured with a chip; ``prompts``: the shortest and the longest, of prefill."""
     low, middle, high = (n.percent(end) for end in ends)
+    what = "in decode, one sequence"
+    if prompts is not None:
+        lengths = " to ".join(dict.fromkeys(n.count(length) for length in prompts))
+        what = f"in prefill, one prompt of {lengths} tokens, each at its own length"
     return (
         f"Others with {name}, median of {count:,} reference rows",
-        f"{middle} of the ceiling in decode, one sequence",
+        f"{middle} of the ceiling {what}",
         f"a tenth below {low}, a tenth above {high}",
     )
 
@@ -145,6 +151,8 @@ def arithmetic(row: Any) -> list[str]:
         lines.append(
             f"**Ceiling**: {n.flops_per_s(operations * row.ceiling)} / {n.flops(operations)} a token = {at_most}, so compute decides"
         )
+    elif row.bound == "link":
+        lines.append(f"**Ceiling**: {at_most}, which the link between the devices decides")
     else:
         decides = (
             ", so memory decides"

@@ -175,6 +175,7 @@ def small_and_large(rows: pd.DataFrame) -> tuple[tuple[str, float], tuple[str, f
 
 def _without_ceiling(rows: pd.DataFrame, needs: Sequence[str]) -> str:
     rows_word = f"**{count(len(rows), 'row')}**"
+    needs = [need for need in needs if need in NEED_WORDS]
     if needs:
         lacking = listed([f"the {NEED_WORDS[need]}" for need in needs], "and")
         are, it = ("is", "it") if len(needs) == 1 else ("are", "them")

@@ -65,6 +65,11 @@ NOTE_SENTENCES: Final = {
     "count_only": "Only the parameter count is known, so cache reads are not counted; it is still a bound.",
     "no_depth": "The context is not stated, so cache reads are not counted; it is still a bound.",
     "least_bits": "The format's name leaves its scales open; the fewest bits were taken, so it is still a bound.",
+    "layers_on_host": "Layers lie in main memory: the ceiling is the card's layers and then the host's.",
+    "host_unknown": (
+        "Layers lie in main memory, whose bandwidth is not known: the ceiling is the card's alone, still a bound; name the host "
+        "(--host, or in the panel) for that of both."
+    ),
     "cache_assumed": "The cache format is not stated; 16 bits were taken.",
     "devices_assumed": "The number of devices is not stated; one was taken.",
     "other_size": "The file's size is not that of its format for this model; the size decided.",
@@ -88,7 +93,7 @@ def reasons_of(rows: pd.DataFrame) -> list[str]:
 def notes_of(rows: pd.DataFrame) -> list[tuple[str, int]]:
     """All notes of these rows with the number of rows that each concerns; differing repeats as one."""
     said: dict[str, int] = {}
-    values: dict[str, list[tuple[float, int]]] = {"spread": [], "devices": []}
+    values: dict[str, list[tuple[float, int]]] = {"spread": [], **{name: [] for name in _COUNTED}}
     held = rows["notes"].value_counts()
     # Categories that no row has are counted as well, with none.
     for codes, count in held[held > 0].items():
@@ -109,13 +114,19 @@ def notes_of(rows: pd.DataFrame) -> list[tuple[str, int]]:
 
 
 def _summed(name: str, most: float) -> str:
-    if name == "devices":
-        return f"Up to {most:g} {_ADDED}"
+    if name in _COUNTED:
+        return f"Up to {most:g} {_COUNTED[name]}"
     few = numbers.percent(NOISY)
     return f"Repeats differ by {few} or more, by up to ±{numbers.percent(most / 100)}: repeat them on a quiet machine."
 
 
-_ADDED: Final = "devices: their bandwidths and rates are added up, which bounds any way to share the work."
+_COUNTED: Final = {
+    "devices": (
+        "devices, and nothing says how they share the model: their bandwidths and rates are added up, which bounds any way."
+    ),
+    "tensor": "devices share every layer (tensor parallel): what each holds twice and the link count.",
+    "pipeline": "devices hold layers in turn (pipeline): one stream waits for each of them.",
+}
 
 
 def _stopped(text: str) -> str:
@@ -136,8 +147,8 @@ def _note(code: str) -> str:
         return f"Repeats differ by ±{percent}: {trust}."
     if name == "named":
         return f"The file names {value}, which is another device."
-    if name == "devices":
-        return f"{value} {_ADDED}"
+    if name in _COUNTED:
+        return f"{value} {_COUNTED[name]}"
     return NOTE_SENTENCES[name]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from slmopt.specs.library import preset_root
 from tests.cli.command import call
+from tests.measured import llama_bench_files as bench
 
 SWEEP = Path(str(preset_root() / "this_machine"))
 F16 = str(SWEEP / "llama-bench_1b_F16.csv")
@@ -127,3 +128,16 @@ def test_checks_on_the_benchmark_are_told():
     assert "1 check on the benchmark itself asks for attention" in answer.out
     found = call("compare", file, "--device", "epyc-2core", "--json").json["checks"]
     assert [one["check"] for one in found] == ["busy"]
+
+
+def test_layers_beside_the_card_are_asked_for_and_held_against_both_memories(tmp_path):
+    rows = [bench.BASE | {"gpu_info": "A card", "backends": "CUDA", "model_filename": "Llama-3.1-8B-F16.gguf", "n_gpu_layers": 16, "model_type": "llama 8B F16", "model_n_params": 8030261248, "model_size": 16060522496}]  # fmt: skip
+    path = tmp_path / "rows.csv"
+    path.write_text(bench.csv_text(rows))
+    flags = ["compare", str(path), "--device", '{"bandwidth_gbs": 1000, "peak_tflops": 100}', "--json"]
+    alone = call(*flags).json
+    assert alone["needs"] == ["host"]
+    assert "name the host" in alone["rows"][0]["note"]
+    both = call(*flags, "--host", '{"bandwidth_gbs": 50, "peak_tflops": 1}').json
+    assert both["needs"] == []
+    assert both["rows"][0]["ceiling"] < 0.3 * alone["rows"][0]["ceiling"]

@@ -112,3 +112,17 @@ def test_the_figure_draws_the_largest_changes_first():
     assert figure.data[0].x[0] == pytest.approx(1.39)
     assert figure.layout.yaxis.ticktext[0].endswith("tg128, depth 39")
     assert words.title(found) == "After runs at **1.00** to **1.39×** the speed of before"
+
+
+@pytest.mark.parametrize("name", ["label", "variant", "config", "branch"])
+def test_a_column_that_labels_rows_parts_one_file(name):
+    text = f"{name},model,weights,phase,tokens_per_s,device\n"
+    text += "".join(
+        f"{label},Llama-3.1-8B,Q4_0,decode,{speed},rtx-4090\n"
+        for label, speed in (("base", 100), ("new", 120))
+    )
+    read = read_benchmark("one.csv", text.encode())
+    rows = joined(read.rows, compare(read.rows))
+    assert sides(rows)["note"] == ("base", "new")
+    found = before_after(*(rows[side(rows, "note", label)] for label in ("base", "new")))
+    assert found.typical == pytest.approx(1.2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark
 from slmopt.measured.load import Level, Runner, arrivals
-from slmopt.measured.load_file import LoadFile, rows_of
+from slmopt.measured.load_file import ROW, LoadFile, rows_of
 from slmopt.measured.load_prompts import Prompts, read_prompts
 from slmopt.measured.load_summary import drift, drift_of, summaries
 from slmopt.measured.placed import Facts
@@ -182,6 +183,28 @@ def test_a_stopped_run_is_gone_on_with(server, tmp_path):
     rows = rows_of(path)
     assert len(rows) == 13
     assert all(line.startswith("{") and line.endswith("}") for line in path.read_text().splitlines())
+
+
+@pytest.mark.parametrize("load", [Level(concurrency=2), Level(rate=50.0)], ids=["concurrency", "rate"])
+def test_a_timed_run_goes_on_for_what_is_left_of_its_minutes(server, tmp_path, load):
+    path = tmp_path / "rows.jsonl"
+    _, file, _ = runner(server, tmp_path)
+    for number, (at, took) in enumerate([(10.0, 2.0), (3000.0, 9.0), (2990.0, None)]):
+        row = {ROW: 1, "kind": "timed", "level": load.name, "request": number, "at_s": at, "e2e_s": took}
+        file.write(row | {"error": "" if took else "timed out"})
+    file.close()
+    # 2,999 s were measured (10 to 3,009): a run of so long has nothing left to send, and one of 0.3 s more ends at once.
+    run, file, _ = runner(server, tmp_path, resume=True)
+    run.alone("warmup", -1)
+    assert run.level(replace(load, seconds=2999.0)).done == 0
+    found = run.level(replace(load, seconds=2999.3))
+    file.close()
+    assert found.done > 0
+    new = [row for row in rows_of(path) if row["kind"] == "timed"][3:]
+    assert {row["request"] for row in new}.isdisjoint({0, 1, 2})
+    assert all(row["at_s"] >= 3009.0 for row in new)
+    (summary,) = summaries(rows_of(path))
+    assert summary.wall_s == pytest.approx(max(row["at_s"] + row["e2e_s"] for row in new) - 10.0)
 
 
 def test_files_of_others_and_of_other_settings_are_left_alone(server, tmp_path):

@@ -8,10 +8,11 @@ import pytest
 
 from slmopt.measured import mapping_form as form
 from slmopt.measured.readers._names import NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
-from slmopt.measured.readers.mapping import apply_mapping, guess_mapping
+from slmopt.measured.readers.mapping import Mapping, apply_mapping, guess_mapping
 from slmopt.measured.readers.sources import tables_in
 from slmopt.specs.base import SpecError
-from slmopt.words.mapping import CONSTANT_WORDS, FIELD_WORDS
+from slmopt.words.mapping import CONSTANT_WORDS, FIELD_WORDS, LAYOUT_WORDS
+from tests.measured.test_read_tables import TIDY
 
 ODD = b"what,zeit pro wort,wie viele\nLlama-3.1-8B,25,4\nLlama-3.1-8B,40,8\n"
 
@@ -118,3 +119,16 @@ def test_the_form_s_words_are_of_fields_that_exist():
     assert set(FIELD_WORDS) - {""} <= TEXT_FIELDS | NUMBER_FIELDS | TIME_FIELDS
     assert set(CONSTANT_WORDS) == set(form.CONSTANTS)
     assert len(set(FIELD_WORDS.values())) == len(FIELD_WORDS)
+
+
+def test_a_mapping_of_metrics_in_rows_is_shown_saved_and_refused_for_other_tables():
+    tidy = sheet(TIDY.encode())
+    mapping = guess_mapping(tidy)
+    assert mapping.layout == "tidy"
+    lines = {line.column: line for line in form.form_lines(tidy, mapping)}
+    assert lines["TTFT (ms)"].field == "ttft"
+    assert lines["TTFT (ms)"].first == "120,5, 220,5, 221,5"
+    assert LAYOUT_WORDS[mapping.layout] == "a metric and its value a row"
+    assert Mapping.model_validate_json(mapping.model_dump_json()) == mapping
+    assert form.fits(tidy, mapping)
+    assert not form.fits(sheet(), mapping)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from slmopt.measured import probe, probe_cpu, probe_mlx, probe_torch
+from slmopt.measured.busy import Busy, Watch
 from slmopt.measured.probe import Probed, Sample, device_records, timed
 from slmopt.readers.preset_file import read_presets
 from tests.cli.command import call
@@ -86,7 +87,18 @@ def test_the_command_writes_a_file_that_other_commands_read(small, tmp_path):
     assert told.json["roofline"]["bandwidth"] == pytest.approx(
         answer.json["devices"][0]["bandwidth_gbs"] * 1e9
     )
-    assert "median" in call("probe", "--seconds", "0.01").out
+    assert set(answer.json["machine"]) == {"cores", "load_before", "others_cores"}
+    text = call("probe", "--seconds", "0.01")
+    assert "median" in text.out
+    assert "Meanwhile: " in text.out
+
+
+def test_a_busy_machine_is_told_in_one_warning_and_in_the_record(small, monkeypatch, tmp_path):
+    monkeypatch.setattr(Watch, "stop", lambda _self: Busy(2, 1.5, 0.8))
+    answer = call("probe", "--seconds", "0.01", "--json")
+    said = "other programs took 0.80 of 2 cores, load 1.50 before"
+    assert f"warning: the machine was busy ({said}), so these figures are too low" in answer.err
+    assert said in answer.json["devices"][0]["note"]
 
 
 def test_a_file_of_several_devices_names_none(tmp_path):

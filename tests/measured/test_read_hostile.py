@@ -7,6 +7,7 @@ import json
 import time
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +25,17 @@ from tests.measured.test_read_llama_cpp import (
     benchy,
     benchy_file,
 )
-from tests.measured.test_read_local import LOCALSCORE, OLLAMA, OPENVINO, OPTIMUM_MD, ORT_FLAT, REPORT, VERBOSE
+from tests.measured.test_read_local import (
+    LITERT,
+    LITERT_CLI,
+    LOCALSCORE,
+    OLLAMA,
+    OPENVINO,
+    OPTIMUM_MD,
+    ORT_FLAT,
+    REPORT,
+    VERBOSE,
+)
 from tests.measured.test_read_serving import (
     AIPERF_CSV,
     BOX,
@@ -38,6 +49,7 @@ from tests.measured.test_read_serving import (
 )
 from tests.measured.test_read_table import assert_schema
 from tests.measured.test_read_tables import FRENCH, GERMAN, PLAIN, WIDE_MD
+from tests.measured.test_read_yaml import GUIDE, LLMD
 
 ROWS = [bench.PREFILL, bench.BASE, bench.MIXED]
 REAL = [
@@ -45,7 +57,8 @@ REAL = [
     bench.MARKDOWN, json.dumps(BATCHED), BATCHED_MD, SWEEP_MD, json.dumps({"timings": TIMINGS}), PRINTED, BENCHY_CSV, BENCHY_MD,
     json.dumps(benchy_file(benchy(0, 1.0, 2.0))), json.dumps(OLLAMA), VERBOSE, OPENVINO, ORT_FLAT, OPTIMUM_MD, json.dumps(REPORT),
     json.dumps({"accelerator_info": {}, "results": [LOCALSCORE]}), json.dumps(VLLM), json.dumps(SGLANG), CONSOLE, GENAI_CSV, AIPERF_CSV, BOX,
-    json.dumps({"benchmarks": [{"metrics": GUIDE_METRICS}]}), guide_grouped(["r,b,1,1,1,1,[1],1,1,1"]), MLPERF, PLAIN, GERMAN, FRENCH, WIDE_MD,
+    json.dumps({"benchmarks": [{"metrics": GUIDE_METRICS}]}), guide_grouped(["r,b,1,1,1,1,[1],1,1,1"]), MLPERF, LITERT, LITERT_CLI, yaml.safe_dump(GUIDE), yaml.safe_dump(LLMD),
+    PLAIN, GERMAN, FRENCH, WIDE_MD,
 ]  # fmt: skip
 TOKENS = [
     "", ",", '"', "\n", "\x00", "NaN", "-1", "1e999", "{", "}", "[", "]", "null", "true", "|", ";", "\t", "9" * 400, "inf", "0", ":", "\\",

@@ -295,3 +295,27 @@ def test_many_rows_cost_columns_and_no_objects():
     assert len(found.rows) == 60_000
     assert found.rows["row"].tolist()[-1] == "row 60000"
     assert found.rows.memory_usage(deep=True).sum() < 400 * 60_000
+
+
+def test_markdown_tells_what_lies_in_main_memory():
+    head = "| model | size | params | backend | ngl | n_cpu_moe | nkvo | ot | test | t/s |\n|---|---|---|---|---|---|---|---|---|---|\n"
+    cells = ("| 20 | 0 | 0 | none", "| 99 | 8 | 0 | none", "| 99 | 0 | 1 | none", "| 99 | 0 | 0 | exps=CPU")
+    text = head + "".join(f"| m 7B Q4_0 | 3.56 GiB | 6.74 B | CUDA {one} | tg128 | 20.00 ± 0.10 |\n" for one in cells)  # fmt: skip
+    rows = read_benchmark("f.md", text.encode()).rows
+    assert rows["gpu_layers"].tolist() == [20, 99, 99, 99]
+    assert rows["cpu_moe_layers"].tolist() == [0, 8, 0, 0]
+    notes = rows["note"].astype("str").tolist()
+    assert "n_cpu_moe" in notes[1]
+    assert "no_kv_offload" in notes[2]
+    assert "exps=CPU" in notes[3]
+
+
+def test_several_cards_say_how_they_share_the_model():
+    rows = [
+        BASE | {"gpu_info": "A, A", "backends": "CUDA", "split_mode": mode}
+        for mode in ("layer", "row", "none")
+    ]
+    found = read_benchmark("f.csv", csv_text(rows).encode()).rows
+    assert found["device_count"].tolist() == [2, 2, 1]
+    assert found["pipeline_parallel"].tolist() == pytest.approx([2, 1, np.nan], nan_ok=True)
+    assert found["tensor_parallel"].tolist() == pytest.approx([1, 2, np.nan], nan_ok=True)

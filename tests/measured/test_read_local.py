@@ -8,6 +8,7 @@ import pytest
 
 from slmopt.measured.detect import read_benchmark, read_many
 from slmopt.measured.readers.ollama import go_seconds
+from slmopt.measured.text import UnreadableFile
 from tests.measured.test_read_table import assert_schema
 
 
@@ -315,3 +316,150 @@ def test_the_projects_own_harness():
     )
     rows = read("request,tokens,ttft_ms,tpot_ms,e2e_ms\n1,50,100,10,590\n2,1,90,,90\n").rows
     assert rows["tpot_s"].isna().tolist() == [False, True]
+
+
+LITERT = """INFO: made a delegate
+litert_lm_main --backend=cpu --model_path=/data/gemma-3n-E2B-it-int4.litertlm --input_prompt=x
+BenchmarkInfo:
+  Init Phases (1):
+    - Init Total: 500.00 ms
+    Total init time: 500.00 ms
+--------------------------------------------------
+  Time to first token: 2.40 s
+--------------------------------------------------
+  Prefill Turns (Total 2 turns):
+    Prefill Turn 1: Processed 20 tokens in 2.31s duration.
+      Prefill Speed: 8.66 tokens/sec.
+    Prefill Turn 2: Processed 10 tokens in 500ms duration.
+      Prefill Speed: 20.00 tokens/sec.
+--------------------------------------------------
+  Decode Turns (Total 2 turns):
+    Decode Turn 1: Processed 60 tokens in 5.4s duration.
+      Decode Speed: 11.11 tokens/sec.
+    Decode Turn 2: Processed 0 tokens in 0 duration.
+      Decode Speed: nan tokens/sec.
+--------------------------------------------------
+"""
+
+
+def test_litert_turns_lie_on_top_of_each_other():
+    found = read(LITERT)
+    rows = found.rows
+    assert found.format == "LiteRT-LM text"
+    assert rows["phase"].tolist() == ["prefill", "decode", "prefill"]
+    assert rows["depth_tokens"].tolist() == [0, 20, 80]
+    assert rows["tokens_per_s"].tolist() == pytest.approx([20 / 2.31, 60 / 5.4, 20])
+    assert rows["ttft_s"].tolist() == pytest.approx([2.4, float("nan"), float("nan")], nan_ok=True)
+    assert set(rows["weight_format"]) == {"INT4"}
+    assert set(rows["backend"]) == {"LiteRT cpu"}
+    assert rows["ttft_s"].iloc[0] == pytest.approx(2.31 + rows["tpot_s"].iloc[1], abs=0.01)
+    assert found.skipped["row"].tolist() == ["run 1, turn 2"]
+
+
+def test_litert_turns_of_old_versions_have_speeds_alone():
+    text = "BenchmarkInfo:\n  Prefill Turns (Total: 1):\n    Prefill Turn 1:\n      Prefill Speed: 500.00 tokens/sec.\n"
+    rows = read(
+        text + "  Decode Turns (Total: 1):\n    Decode Turn 1:\n      Decode Speed: 200.00 tokens/sec.\n"
+    ).rows
+    assert rows["tokens_per_s"].tolist() == [500, 200]
+    assert rows["prompt_tokens"].isna().tolist() == [True, False]
+
+
+LITERT_CLI = """Benchmarking model: gemma (/data/gemma-4-q8_0.litertlm)
+Backend                    : gpu
+Number of tokens in prefill: 1024
+Number of tokens in decode : 256
+Max number of tokens       : 4096
+Cache                      : disk
+Speculative decoding       : {}
+Running warmup..
+Running iteration 1 of 1..
+----- Results -----
+Prefill speed:        1220.50 tokens/s
+Decode speed:         40.00 tokens/s
+Init time:            7.6006 s
+Time to first token:  0.8640 s
+"""
+
+
+def test_litert_benchmark_command_with_its_lengths():
+    rows = read(LITERT_CLI.format("auto") + LITERT_CLI.format("true")).rows
+    assert rows["row"].tolist() == ["run 1", "run 1", "run 2", "run 2"]
+    prefill, decode = (rows.iloc[at].dropna().to_dict() for at in (0, 1))
+    assert (prefill["tokens_per_s"], prefill["prompt_tokens"], prefill["ttft_s"]) == (1220.5, 1024, 0.864)
+    assert (decode["tpot_s"], decode["depth_tokens"], decode["output_tokens"]) == (0.025, 1024, 256)
+    assert prefill["note"] == "the cache was set to 4096 tokens"
+    assert "speculative" in str(rows["note"].iloc[2])
+
+
+def test_speeds_that_another_program_prints_are_not_taken_for_litert():
+    with pytest.raises(UnreadableFile):
+        read("Prefill speed:   187.9 tok/s\nDecode speed:   119.9 tok/s\n")
+
+
+def test_mlc_chat_stats_old_and_new():
+    text = "Hello: hi\nprefill: 48.3 tok/s, decode: 13.2 tok/s\n\nmore\n"
+    text += "prefill: 96.0 tok/s, decode: 12.5 tok/s\nprompt tokens: 24, completion tokens: 50, total tokens: 74\n"
+    rows = read(text).rows
+    assert rows["tokens_per_s"].tolist() == [48.3, 13.2, 96, 12.5]
+    assert rows["prompt_tokens"].tolist() == pytest.approx([float("nan"), 0, 24, 0], nan_ok=True)
+    assert rows["depth_tokens"].iloc[3] == 24
+    assert set(rows["tokens_per_s_basis"]) == {"sequence"}
+
+
+def test_mlc_usage_field_tells_cached_prompt_tokens():
+    answer = {
+        "model": "Llama-3-8B-Instruct-q4f16_1-MLC",
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 30,
+            "extra": {
+                "prefill_tokens": 40,
+                "prefill_tokens_per_s": 200.0,
+                "decode_tokens_per_s": 50.0,
+                "ttft_s": 0.2,
+            },
+        },
+    }
+    prefill, decode = (row.dropna().to_dict() for _, row in read(answer).rows.iterrows())
+    assert (prefill["prompt_tokens"], prefill["depth_tokens"], prefill["cached_tokens"]) == (40, 60, 60)
+    assert prefill["tokens_per_s"] * prefill["ttft_s"] == 40
+    assert (decode["tpot_s"], decode["depth_tokens"], decode["output_tokens"]) == (0.02, 100, 30)
+
+
+def mlc_section(title, mean):
+    return f"{f' {title} ':-^50}\nMean:          {mean}\nP50:    {mean}\nP95:      {mean}\nP99:   {mean}\n"
+
+
+def test_mlc_bench_console_in_milliseconds_and_its_gaps_that_hold_the_first_token():
+    text = f"{' Benchmark Result ':=^50}\n" + "".join(
+        f"{name:<40} {value:<10}\n"
+        for name, value in {
+            "Total requests:": 100, "Completed requests:": 98, "Duration (s):": 9.0, "Num GPUs:": 2,
+            "Output token throughput (tok/s):": 1000.0, "Output token throughput per GPU (tok/s):": 500.0,
+        }.items()
+    )  # fmt: skip
+    text += mlc_section("Time to First Token (TTFT, ms)", 70.0)
+    text += mlc_section("Time per Output Token (TPOT, ms)", 10.0)
+    text += mlc_section("Inter-Token Latency (ms)", 10.6)
+    text += mlc_section("End-to-End Latency (ms)", 1060.0)
+    text += mlc_section("Input Tokens", 512) + mlc_section("Output Tokens", 100) + "=" * 50 + "\n"
+    text += f"{' Benchmark Result (server side) ':=^50}\n" + mlc_section(
+        "Time to First Token (TTFT, ms)", 60.0
+    )
+    found = read(text)
+    row = found.rows.iloc[0].dropna().to_dict()
+    expected = {
+        "device_count": 2, "tokens_per_s": 1000, "tokens_per_s_basis": "device", "ttft_s": 0.07, "tpot_s": 0.01, "e2e_s": 1.06,
+        "requests": 98, "failures": 2, "prompt_tokens": 512, "output_tokens": 100, "ttft_p95_s": 0.07,
+    }  # fmt: skip
+    assert {name: row[name] for name in expected} == pytest.approx(expected)
+    assert "itl_s" not in row
+    assert len(found.rows) == 1
+    assert found.skipped["why"].tolist() == ["the same requests by the server's clock"]
+
+
+def test_a_prompt_that_an_old_ollama_did_not_count_leaves_the_depth_open():
+    rows = read(OLLAMA | {"prompt_eval_count": 0}).rows
+    assert rows["phase"].tolist() == ["decode"]
+    assert rows["depth_tokens"].isna().all()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from slmopt.measured.detect import read_benchmark, read_many
-from slmopt.measured.text import UnreadableFile
 from tests.measured.test_read_table import assert_schema
 
 
@@ -546,11 +545,6 @@ def test_guidellm_csv_with_three_header_rows_and_a_row_too_wide():
     assert found.skipped["why"].tolist()[0].startswith("12 values under 10 column names")
 
 
-def test_a_yaml_report_says_what_would_be_right():
-    with pytest.raises(UnreadableFile, match="YAML"):
-        read("benchmarks:\n  - metrics:\n      request_latency: 1\n")
-
-
 def test_inference_perf_and_its_server_side_view():
     tree = {
         "request_latency": {"mean": 0.5, "median": 0.4}, "time_to_first_token": {"mean": 0.04, "median": 0.03, "p95": 0.05, "p99": 0.06},
@@ -702,3 +696,57 @@ def test_several_tools_at_once():
     )
     assert found.format == "vllm bench serve + serving benchmark console + genai-perf csv"
     assert found.rows["source_file"].tolist() == ["a.json", "b.log", "c.csv"]
+
+
+def test_the_summary_of_a_vllm_sweep_leaves_its_warm_up_out():
+    keys = ["completed", "failed", "duration", "request_throughput", "output_throughput", "total_token_throughput", "mean_ttft_ms", "mean_tpot_ms", "num_prompts", "max_concurrency", "total_input_tokens", "total_output_tokens"]  # fmt: skip
+    lines = [",".join(["", "run_number", *keys, "input_lens"])]
+    lines += [",".join([str(at), str(run), *(str(VLLM[key]) for key in keys), '"[1, 2]"']) for at, run in enumerate((0, 1, -1))]  # fmt: skip
+    found = read("\n".join(lines) + "\n")
+    assert found.format == "vllm bench sweep csv"
+    assert found.rows["tokens_per_s"].tolist() == [640, 640]
+    assert found.rows["tpot_s"].tolist() == [0.01, 0.01]
+    assert found.skipped["why"].tolist() == ["a warm-up run of a sweep"]
+
+
+def test_words_that_a_vllm_run_was_given_name_its_devices():
+    row = first(read(VLLM | {"gpu_type": "H100", "tp": 4, "pipeline_parallel_size": 2}))
+    assert (row["device"], row["device_count"], row["tensor_parallel"], row["pipeline_parallel"]) == ("H100", 8, 4, 2)  # fmt: skip
+    row = first(read(VLLM | {"tensor_parallel_size": 8, "enable_expert_parallel": True, "device": "cuda"}))
+    assert (row["device_count"], "tensor_parallel" in row, "device" in row) == (8, False, False)
+
+
+def test_diffusion_is_told_since_its_pass_commits_several_tokens():
+    row = first(read(VLLM | {"diffusion_committed_throughput": 1200.0}))
+    assert "diffusion" in row["note"]
+
+
+def test_sglang_replicas_and_split_attention():
+    info = {"model_path": "m", "tp_size": 4, "dp_size": 2, "pp_size": 1}
+    row = first(read(SGLANG | {"server_info": info}))
+    assert (row["device_count"], row["tensor_parallel"], row["pipeline_parallel"]) == (8, 4, 1)
+    row = first(read(SGLANG | {"server_info": info | {"enable_dp_attention": True}}))
+    assert (row["device_count"], "tensor_parallel" in row) == (4, False)
+
+
+def inferencex(**more):
+    return {
+        "hw": "b200", "conc": 32, "model": "m", "isl": 1024, "osl": 1024, "tput_per_gpu": 500.0, "output_tput_per_gpu": 100.0, "mean_ttft": 0.5,
+        "mean_tpot": 0.01, "dp_attention": "false", **more,
+    }  # fmt: skip
+
+
+def test_inferencex_output_of_a_gpu_is_of_those_that_decode():
+    apart = first(read(inferencex(disagg=True, num_prefill_gpu=4, num_decode_gpu=12)))
+    assert (apart["device_count"], apart["tokens_per_s"]) == (16, 1200)
+    assert "tensor_parallel" not in apart
+    one = first(read(inferencex(tp=4, pp=2, ep=1)))
+    assert (one["device_count"], one["tokens_per_s"], one["tensor_parallel"], one["pipeline_parallel"]) == (8, 800, 4, 2)  # fmt: skip
+    assert "tensor_parallel" not in first(read(inferencex(tp=8, ep=8)))
+
+
+def test_an_aiperf_run_that_was_cancelled_or_met_a_warm_cache_says_so():
+    value = {"request_latency": {"unit": "ms", "avg": 100.0}, "schema_version": "1.2", "was_cancelled": True}
+    value["theoretical_prefix_cache_hit"] = {"unit": "%", "avg": 96.5}
+    note = first(read(value))["note"]
+    assert note == "prefix-cache hits up to 96.5 % by the trace; the run was cancelled before its end"

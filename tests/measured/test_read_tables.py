@@ -498,3 +498,44 @@ def test_json_records_of_no_known_tool():
         "estimated",
         "the run failed",
     ]
+
+
+def test_cells_that_state_another_unit_than_their_neighbours():
+    found = read_benchmark("f.csv", b"model,ttft,tok/s out\nm,0.2 s,35\nm,200 ms,36\nm,0.3,37\n")
+    assert found.rows["ttft_s"].tolist() == pytest.approx([0.2, 0.2, 0.3])
+    found = read_benchmark("f.csv", b"model,ttft (ms),tok/s out\nm,200,35\nm,0.3 s,36\nm,400 ms,37\n")
+    assert found.rows["ttft_s"].tolist() == pytest.approx([0.2, 0.3, 0.4])
+
+
+def test_own_units_of_a_long_file(monkeypatch):
+    monkeypatch.setattr("slmopt.measured.readers._delimited.LONG_BYTES", 100)
+    body = "".join(f"m,{cell},35\n" for cell in ["0.2 s", "200 ms"] * 30)
+    found = read_benchmark("f.csv", f"model,ttft,tok/s out\n{body}".encode())
+    assert found.rows["ttft_s"].to_numpy() == pytest.approx(0.2)
+
+
+TIDY = (
+    "metric;value;model;users\nTTFT (ms);120,5;m;4\nTPOT (ms);10,2;m;4\nTTFT (ms);220,5;m;8\nTPOT (ms);11,2;m;8\n"
+    "TTFT (ms);221,5;m;8\nTPOT (ms);11,3;m;8\n"
+)
+
+
+def test_a_metric_and_its_value_a_row():
+    found = read_benchmark("f.csv", TIDY.encode())
+    assert found.rows["ttft_s"].tolist() == pytest.approx([0.1205, 0.2205, 0.2215])
+    assert found.rows["tpot_s"].tolist() == pytest.approx([0.0102, 0.0112, 0.0113])
+    assert found.rows["concurrency"].tolist() == [4, 8, 8]
+    assert found.rows["row"].tolist() == ["row 1", "row 3", "row 5"]
+
+
+def test_units_in_a_column_of_their_own_beside_the_values():
+    text = "run,name,value,unit\na,time to first token,120,ms\na,concurrency,4,\nb,time to first token,0.3,s\nb,concurrency,8,\n"
+    found = read_benchmark("f.csv", text.encode())
+    assert sorted(found.rows["ttft_s"]) == pytest.approx([0.12, 0.3])
+
+
+def test_batch_sizes_in_words_as_column_names():
+    text = "model,batch 1,batch 2,BS=4\nm Q4_0,30 tok/s,55 tok/s,100 tok/s\n"
+    found = read_benchmark("f.csv", text.encode())
+    assert found.rows["batch"].tolist() == [1, 2, 4]
+    assert found.rows["tokens_per_s"].tolist() == [30, 55, 100]

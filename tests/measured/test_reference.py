@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from slmopt.measured import reference
-from slmopt.measured.others import of_device
-from slmopt.specs.library import Efficiency, preset_root
+from slmopt.measured.others import of_device, prefill_of_device
+from slmopt.specs.library import Efficiency, library, preset_root
+from slmopt.specs.rates import phase_peak
+from slmopt.specs.scenario import Scenario
 
 TABLE = reference.efficiency_table()
 
@@ -114,3 +116,19 @@ def test_others_with_a_chip_are_its_decode_rows():
     assert found["share"].iloc[0] == pytest.approx(share)
     assert found["source"].notna().all()
     assert len(of_device("no-such-device")) == 0
+
+
+def test_others_with_a_chip_are_its_prefill_rows_at_their_own_lengths():
+    found = prefill_of_device("rtx-4090")
+    rows = reference.single_stream()
+    here = rows[(rows["device_id"] == "rtx-4090") & (rows["n_gpu"] == 1) & rows["prefill_tokens_s"].notna()]
+    assert 0 < len(found) <= len(here)
+    first = found.iloc[0]
+    assert (first["model"], first["quant"], first["n_prompt"]) == ("Llama-2-7B", "Q4_0", 512)
+    device = library().devices["rtx-4090"]
+    weights = library().weights["q4_0"]
+    rate = phase_peak(device, weights, Scenario(), None).ceiling
+    operations = 2 * 6.74e9 * 512
+    assert first["share"] == pytest.approx(operations / rate / (512 / first["prefill_tokens_s"]), rel=0.05)
+    assert found["share"].between(0, 1.01).all()
+    assert len(prefill_of_device("no-such-device")) == 0

@@ -9,7 +9,7 @@ import pytest
 
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark, read_many
-from slmopt.measured.others import of_device
+from slmopt.measured.others import of_device, prefill_of_device
 from slmopt.measured.placed import Facts
 from slmopt.reports import measurement_tables as tables
 from slmopt.specs.calibration import Calibration
@@ -317,8 +317,9 @@ def test_commands_that_would_check_the_scenario(page):
 def test_others_with_this_chip_are_shown_when_asked_for(page):
     upload(page, ("mine.csv", DESKTOP))
     (switch,) = [box for box in page.toggle if box.label.startswith("Others with this chip")]
-    count = len(of_device("rtx-4090"))
-    assert f"({count:,} reference rows, decode)" in switch.label
+    decode, prefill = len(of_device("rtx-4090")), len(prefill_of_device("rtx-4090"))
+    both = f"{decode:,} decode, {prefill:,} prefill"
+    assert f"(reference rows: {both if 'Prefill' in drawn(page) else f'{decode:,} decode'})" in switch.label
     assert "Others with this chip" not in drawn(page)
     switch.set_value(True).run()
     assert not page.exception

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 
 import pytest
@@ -92,3 +93,43 @@ def test_names_are_harmless_in_a_shell(name):
             else 2
         )
         assert not parts[at].startswith("-")
+
+
+@pytest.mark.parametrize(
+    ("more", "split", "served"),
+    [
+        ({"devices": 4}, "row", ["--tensor-parallel-size", "4"]),
+        ({"devices": 4, "parallel": "pipeline"}, "layer", ["--pipeline-parallel-size", "4"]),
+        (
+            {"devices": 2, "parallel": "expert", "model": "gpt-oss-20b"},
+            "layer",
+            ["--tensor-parallel-size", "2", "--enable-expert-parallel"],
+        ),
+    ],
+)
+def test_several_devices_are_started_as_the_scenario_shares_the_model(more, split, served):
+    e = evaluate(scenario({**BASE, **more}))
+    llama, vllm = lines(words.launches(e))
+    assert flag(llama, "-sm") == flag(lines(words.checks(e))[0], "-sm") == split
+    assert vllm[-len(served) :] == served
+    assert any("does not spread experts" in note for note in words.notes(e)) == (
+        more.get("parallel") == "expert"
+    )
+
+
+def test_layers_and_experts_lie_where_the_scenario_puts_them():
+    e = evaluate(scenario({**BASE, "gpu_layers": 10}))
+    llama, _ = lines(words.launches(e))
+    assert flag(llama, "-ngl") == flag(lines(words.checks(e))[0], "-ngl") == "10"
+    assert not any("does not fit" in note for note in words.notes(e))
+    e = evaluate(scenario({**BASE, "model": "gpt-oss-20b", "cpu_moe_layers": 6, "gpu_layers": 20}))
+    llama, _ = lines(words.launches(e))
+    assert (flag(llama, "-ngl"), flag(llama, "--n-cpu-moe")) == ("20", "6")
+
+
+def test_a_draft_is_started_by_both_servers():
+    e = evaluate(scenario({**BASE, "draft_model": "llama-3.2-1b", "draft_tokens": 5}))
+    llama, vllm = lines(words.launches(e))
+    assert flag(llama, "--draft-max") == "5"
+    config = json.loads(flag(vllm, "--speculative-config"))
+    assert config == {"model": "meta-llama/Llama-3.2-1B", "num_speculative_tokens": 5}

@@ -7,21 +7,20 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from slmopt.measured.readers._cells import Floats
-from slmopt.measured.readers._columns import Bools, Texts, as_texts, choose, stated
+from slmopt.measured.readers._cells import Floats, parse_number
+from slmopt.measured.readers._columns import Bools, Columns, Texts, as_texts, choose, stated
 from slmopt.measured.readers._delimited import Sheet
 from slmopt.measured.readers._fields import Fields, facts_of
-from slmopt.measured.readers._guess import Layout, transpose
+from slmopt.measured.readers._guess import Layout, turned
 from slmopt.measured.readers._meaning import Speed, alone, phase_of, positive, speed_of, statistic_of, where
-from slmopt.measured.readers._names import MEASURES, kind_of
+from slmopt.measured.readers._names import DURATIONS, MEASURES, SECONDS, kind_of
 from slmopt.measured.readers._wide import wide_rows
 from slmopt.measured.table import ReadResult, concat_rows, make_rows, result
 
 
 def rows_of(sheet: Sheet, layout: Layout, form: str, constants: Mapping[str, str | float]) -> ReadResult:
     """All rows of the sheet under this layout; rows without a measured value are listed as left out."""
-    if layout.layout == "transposed":
-        sheet = transpose(sheet)
+    sheet = turned(sheet, layout.layout)
     if layout.value_columns:
         return wide_rows(sheet, layout, form, constants)
     kinds = {choice.column: kind_of(choice.field) for choice in layout.choices}
@@ -31,6 +30,7 @@ def rows_of(sheet: Sheet, layout: Layout, form: str, constants: Mapping[str, str
         times=[name for name, kind in kinds.items() if kind == "time"],
         decimal=layout.decimal,
     )
+    _own_units(sheet, layout, columns)
     measured = [choice.column for choice in layout.choices if choice.field in MEASURES]
     some = np.zeros(len(columns), dtype=bool)
     for name in measured:
@@ -57,6 +57,33 @@ def rows_of(sheet: Sheet, layout: Layout, form: str, constants: Mapping[str, str
             rows = rows.assign(row=rows["row"] + f", {variant!r}", note=_noted(rows["note"], variant))
         frames.append(rows)
     return result(form, sheet.source, concat_rows(frames), columns.skips, dict.fromkeys(warnings))
+
+
+def _own_units(sheet: Sheet, layout: Layout, columns: Columns) -> None:
+    """Times in cells that state another unit than their column's, in the latter; ``columns`` are changed in place."""
+    at = {choice.column: choice for choice in layout.choices if choice.field in DURATIONS}
+    places = [place for place, name in enumerate(sheet.header) if name in at]
+    named = {
+        sheet.header[place]
+        for row in sheet.sample()
+        for place in places
+        if row[place] and not row[place].strip()[-1:].isdigit() and _seconds(row[place], layout.decimal)
+    }
+    if not named:
+        return
+    texts = sheet.load(texts=named)
+    for name in named:
+        cells, scale = texts.text(name), at[name].scale
+        told = [_seconds(str(cell), layout.decimal) for cell in cells.categories]
+        factors = np.array([*(one / scale if one else 1.0 for one in told), 1.0])[cells.codes]
+        columns.numbers[name] = columns.number(name) * factors
+        if f"{name} ±" in columns.numbers:
+            columns.numbers[f"{name} ±"] = columns.number(f"{name} ±") * factors
+
+
+def _seconds(cell: str, decimal: str) -> float:
+    """Seconds of the unit in a cell; 0 where it names no unit of time."""
+    return SECONDS.get(parse_number(cell, decimal)[2].strip().lower(), 0.0)
 
 
 def _noted(notes: pd.Series[str], variant: str) -> Texts:

@@ -45,7 +45,7 @@ _TEXTS: Final = (
 _PLAIN_NUMBERS: Final = (
     "params", "weight_bytes", "device_count", "threads", "gpu_layers", "chunk_tokens", "batch", "concurrency", "prompt_tokens",
     "output_tokens", "depth_tokens", "cached_tokens", "repeats", "spread", "requests", "failures", "acceptance", "draft_tokens",
-    "tokens_per_pass",
+    "tokens_per_pass", "tensor_parallel", "pipeline_parallel", "cpu_moe_layers",
 )  # fmt: skip
 _COUNT_IN_NAME: Final = re.compile(r"\s*[*×x]\s*(\d{1,3})$|^(\d{1,3})\s*[*×x]\s*(?=[A-Za-z])")
 

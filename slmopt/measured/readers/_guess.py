@@ -29,6 +29,7 @@ from slmopt.measured.readers._names import (
     read_name,
     words,
 )
+from slmopt.measured.readers._tidy import is_tidy, untidy
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class Choice:
 class Layout:
     """How a table is laid out; see ``mapping.Mapping``."""
 
-    layout: Literal["long", "wide", "transposed"] = "long"
+    layout: Literal["long", "wide", "transposed", "tidy"] = "long"
     decimal: str = "."
     choices: list[Choice] = field(default_factory=list)
     value_columns: tuple[str, ...] = ()
@@ -60,16 +61,32 @@ class Layout:
     """Columns that look like a measurement and are not read."""
 
 
+def _turned_as(sheet: Sheet) -> Literal["long", "transposed", "tidy"]:
+    if is_tidy(sheet):
+        return "tidy"
+    return "transposed" if is_transposed(sheet) else "long"
+
+
+def turned(sheet: Sheet, layout: str) -> Sheet:
+    """The sheet with a run a row, as its layout's columns name it."""
+    if layout == "transposed":
+        return transpose(sheet)
+    return untidy(sheet) if layout == "tidy" and is_tidy(sheet) else sheet
+
+
+BATCH_HEADER: Final = re.compile(r"(?:(?:batch(?: size)?|bs)[ _=:]*)?(\d{1,5})", re.IGNORECASE)
+"""A column name that is a number of sequences."""
+
 _TEST_HEADER: Final = re.compile(r"^(?:pp|tg) ?\d+$", re.IGNORECASE)
 
 
 def guess(sheet: Sheet) -> Layout:
     """The layout of a sheet; no choices and no values where nothing was recognised as a measurement."""
     decimal = decimal_sign(sheet)
-    if is_transposed(sheet):
-        turned = transpose(sheet)
-        inner = guess(turned)
-        inner.layout = "transposed"
+    kind = _turned_as(sheet)
+    if kind != "long":
+        inner = guess(turned(sheet, kind))
+        inner.layout = kind
         return inner
     names = [read_name(header) for header in sheet.header]
     sample = sheet.sample()
@@ -78,6 +95,7 @@ def guess(sheet: Sheet) -> Layout:
     for position, (header, name) in enumerate(zip(sheet.header, names, strict=True)):
         if (
             not name.field
+            or BATCH_HEADER.fullmatch(header.strip())
             or name.statistic == "other"
             or (name.statistic == "sd" and name.field not in SPEEDS)
         ):
@@ -215,7 +233,7 @@ def _wide(sheet: Sheet, choices: list[Choice], decimal: str) -> Layout:
         if all(cell.strip().lower() in FAILED for cell in odd):
             numeric.append(header)
             some = some or bool(np.isfinite(values).any())
-    bare = [header for header in numeric if re.fullmatch(r"\d{1,5}", header)]
+    bare = [header for header in numeric if BATCH_HEADER.fullmatch(header.strip())]
     tests = [header for header in numeric if _TEST_HEADER.match(header)]
     models = [header for header in numeric if format_in_name(header.replace(" ", "-"))]
     for variant, columns in (("test", tests), ("batch", bare), ("model", models)):

@@ -72,10 +72,10 @@ def _whole(decoder: json.JSONDecoder, text: str) -> Decoded | None:
         value = decoder.decode(text)
     except ValueError:
         return None
-    return Decoded(_unrolled(value, ""))
+    return Decoded(unrolled(value, ""))
 
 
-def _unrolled(value: Json, label: str) -> list[Item]:
+def unrolled(value: Json, label: str) -> list[Item]:
     """An array of objects as its objects; anything else as itself."""
     if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
         prefix = f"{label}, " if label else ""
@@ -113,7 +113,7 @@ def _pieces(decoder: json.JSONDecoder, name: str, text: str) -> Decoded:
             _skip(decoded, label, "a number of thousands of digits")
             position = next_start
         else:
-            decoded.items += _unrolled(value, label)
+            decoded.items += unrolled(value, label)
             position = end
     return decoded
 
@@ -175,7 +175,7 @@ def _mend(decoder: json.JSONDecoder, name: str, rest: str, label: str, decoded: 
             "the JSON that begins here is broken or cut off, and nothing before the break is complete",
         )
         return
-    items = _unrolled(value, "")
+    items = unrolled(value, "")
     if isinstance(value, list) and len(items) > 0 and closing != "]":
         # Cut inside an entry: what is left of it would pass for a whole one.
         lost, _ = items.pop()

@@ -81,6 +81,8 @@ def read_columns(form: str, source: str, columns: Columns) -> ReadResult:
     phase = choose(decode, "decode", choose(prefill, "prefill", "mixed"))
     deviation = columns.number("stddev_ts") / speed
     device, count, note = _device(columns, decode)
+    split = columns.text("split_mode")
+    stages, shared = (_says_any(split, words) & (count > 1) for words in (("layer",), ("row", "tensor")))
     rows = make_rows(
         {
             "row": columns.labels,
@@ -96,9 +98,12 @@ def read_columns(form: str, source: str, columns: Columns) -> ReadResult:
             "cache_v": _cache(columns, "type_v"),
             "device": device,
             "device_count": count,
+            "tensor_parallel": np.where(shared, count, np.where(stages, 1.0, np.nan)),
+            "pipeline_parallel": np.where(stages, count, np.where(shared, 1.0, np.nan)),
             "backend": _backend(columns),
             "threads": columns.number("n_threads"),
             "gpu_layers": columns.number("n_gpu_layers"),
+            "cpu_moe_layers": columns.number("n_cpu_moe"),
             "flash_attention": map_text(
                 columns.text("flash_attn"), lambda value: FLASH.get(value.lower(), "")
             ),
@@ -229,6 +234,11 @@ def _device(columns: Columns, decode: Bools) -> tuple[Texts, Floats, Texts]:
         note,
     )
     return device, count, note
+
+
+def _says_any(column: Texts, words: tuple[str, ...]) -> Bools:
+    """Where a column holds one of these texts."""
+    return np.asarray(map_text(column, lambda value: "yes" if value in words else "").codes >= 0)
 
 
 def _same_devices(value: str) -> tuple[str, float]:

@@ -57,6 +57,9 @@ NUMBER_FIELDS: Final = frozenset(
         "spread",
         "requests",
         "failures",
+        "tensor_parallel",
+        "pipeline_parallel",
+        "cpu_moe_layers",
         "acceptance",
         "draft_tokens",
         "tokens_per_pass",
@@ -97,7 +100,8 @@ _STATISTICS: Final = {
 _PLAIN: Final = {
     "weights": "weight_format", "devices": "device_count", "engine": "backend", "tokens_per_s": "speed", "tokens_per_s_basis": "basis",
     "basis": "basis", "dtype": "weight_format", "quantization": "weight_format", "gpus": "device_count",
-    "label": "note",
+    "label": "note", "variant": "note", "config": "note", "configuration": "note", "setting": "note", "settings": "note",
+    "experiment": "note", "branch": "note", "commit": "note", "change": "note", "side": "note",
 }  # fmt: skip
 DOCUMENTED: Final[dict[str, tuple[str, str, str]]] = {
     **{

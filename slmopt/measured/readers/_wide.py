@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from slmopt.measured.readers._cells import format_in_name
 from slmopt.measured.readers._delimited import Sheet
 from slmopt.measured.readers._fields import Fields, facts_of
-from slmopt.measured.readers._guess import Layout
+from slmopt.measured.readers._guess import BATCH_HEADER, Layout
 from slmopt.measured.readers._names import kind_of
 from slmopt.measured.table import ReadResult, Skip, concat_rows, make_rows, result
 
@@ -53,7 +53,8 @@ def wide_rows(sheet: Sheet, layout: Layout, form: str, constants: Mapping[str, s
 def _variant(header: str, layout: Layout) -> tuple[dict[str, object], str]:
     """What a value column's name says, and which speed it holds."""
     if layout.variant == "batch":
-        return {"batch": float(header)}, layout.value_field
+        found = BATCH_HEADER.fullmatch(header.strip())
+        return {"batch": float(found[1]) if found else None}, layout.value_field
     if layout.variant == "test":
         tokens = float(re.sub(r"\D", "", header))
         prefill = header.lower().startswith("pp")

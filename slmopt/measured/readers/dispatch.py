@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
@@ -21,6 +20,7 @@ from slmopt.measured.readers._delimited import Sheet
 from slmopt.measured.readers._json import Decoded, Item, Json, decode_json, looks_like_json
 from slmopt.measured.readers._markdown import find_tables
 from slmopt.measured.readers._sheets import find_sheets
+from slmopt.measured.readers._yaml import decode_yaml, keys_of, looks_like_yaml
 from slmopt.measured.readers.registry import READERS
 from slmopt.measured.table import ReadResult, Skip, concat, empty_rows, result, skipped_frame
 from slmopt.measured.text import Document, UnreadableFile
@@ -41,10 +41,24 @@ def read_document(document: Document) -> ReadResult:
         return concat([from_json, *([found] if found else [])])
     if found is not None:
         return found
+    if looks_like_yaml(document.head) and not _is_banner(document.head):
+        return _read_yaml(document)
     tables = [sheet for sheet in sheets or find_sheets(document) if _is_table_like(sheet, document.head)]
     if tables:
         return _read_sheets(tables)
     raise UnreadableFile(f"{document.name} {_what_it_is(document.head)}")
+
+
+def _read_yaml(document: Document) -> ReadResult:
+    """A report in YAML, by the readers of JSON; a file of settings is told from a broken report."""
+    decoded = decode_yaml(document.name, document.text)
+    found = _read_json(document.name, decoded)
+    if found is None:
+        raise UnreadableFile(
+            f"{document.name} is YAML without results that a reader knows (its keys: {keys_of(decoded) or 'none'}); settings "
+            "of a run are no measurements: the report that the benchmark wrote is needed."
+        )
+    return found
 
 
 def _read_text(document: Document, sheets: list[Sheet]) -> ReadResult | None:
@@ -56,12 +70,14 @@ def _read_text(document: Document, sheets: list[Sheet]) -> ReadResult | None:
     return _read_report(document.name, document.text) if len(document.data) <= _REPORT_BYTES else None
 
 
+def _is_banner(head: str) -> bool:
+    return "ggml_" in head and "Device 0:" in head
+
+
 def _what_it_is(head: str) -> str:
     """Why a text holds no results, as the end of a sentence."""
-    if "ggml_" in head and "Device 0:" in head:
+    if _is_banner(head):
         return "holds llama.cpp's device banner and no result; the benchmark ended before its first one."
-    if _YAML.match(head):
-        return "is a YAML report; the same tool writes JSON (--output-path … .json), which can be read."
     if head.lstrip()[:1] in {"{", "["}:
         return "begins like JSON, but no value in it is whole; the file may have been cut off."
     return (
@@ -69,10 +85,6 @@ def _what_it_is(head: str) -> str:
         "tool, or a table with column names would be right."
     )
 
-
-_YAML: Final = re.compile(
-    r"\s*(?:---\s*)?(?:#.*\n)*(?:args|benchmarks|metadata|metrics|version|scenario):\s", re.ASCII
-)
 
 _REPORT_BYTES: Final = 64 << 20
 """Longer texts are data, no reports [B]."""

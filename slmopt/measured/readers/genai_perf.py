@@ -50,6 +50,9 @@ def _record(label: str, tool: str, metrics: Metrics) -> Record:
     }
     failures = metrics.get("error_request_count", {})
     measured = value("effective_concurrency")
+    notes = ["concurrency as measured (mean)"] if known(measured) else []
+    if (hit := value("theoretical_prefix_cache_hit")) > 0:
+        notes.append(f"prefix-cache hits up to {hit:.1f} % by the trace")
     return {
         "row": label,
         "tool": tool,
@@ -63,7 +66,7 @@ def _record(label: str, tool: str, metrics: Metrics) -> Record:
         "requests": value("request_count"),
         "failures": failures.get("avg", failures.get("value", NAN)),
         "clock": "client",
-        "note": "concurrency as measured (mean)" if known(measured) else "",
+        "note": "; ".join(notes),
         "conversion": _CONVERSION,
     }
 
@@ -133,7 +136,12 @@ def _read_json(source: str, items: Sequence[Item]) -> ReadResult:
         if not known(asked):
             asked = number(settings, "perf_analyzer", "stimulus", "concurrency")
         if known(asked):
-            record |= {"concurrency": asked, "note": ""}
+            note = str(record["note"]).removeprefix("concurrency as measured (mean)").removeprefix("; ")
+            record |= {"concurrency": asked, "note": note}
+        if get(value, "was_cancelled") is True:
+            record["note"] = "; ".join(
+                filter(None, [str(record["note"]), "the run was cancelled before its end"])
+            )
         record |= {
             "tool_version": text_of(value, "aiperf_version"),
             "model": text_of(settings, "endpoint", "model_names", 0) or text_of(settings, "model_names", 0),

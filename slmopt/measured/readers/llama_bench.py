@@ -142,6 +142,8 @@ def _read_table(table: MarkdownTable) -> ReadResult:
                 "backend": cell["backend"],
                 "threads": parse_number(cell.get("threads", ""))[0],
                 "gpu_layers": parse_number(cell.get("ngl", ""))[0],
+                "cpu_moe_layers": parse_number(cell.get("n_cpu_moe", ""))[0],
+                "note": _placed(cell),
                 "flash_attention": FLASH.get(cell.get("fa", ""), ""),
                 "chunk_tokens": ubatch,
                 "phase": phase,
@@ -162,6 +164,15 @@ def _read_table(table: MarkdownTable) -> ReadResult:
     done = result(f"{NAME} md", table.source, rows_from_records(records))
     skipped = pd.DataFrame(skips, columns=done.skipped.columns, dtype="str")
     return ReadResult(done.format, done.rows, skipped)
+
+
+def _placed(cell: dict[str, str]) -> str:
+    """What a row says of weights or cache outside the device's memory; columns are printed only where they are set."""
+    if (moved := cell.get("ot", "").strip()) and moved != "none":
+        return f"tensors placed by hand: {moved}"
+    if parse_number(cell.get("n_cpu_moe", ""))[0] > 0:
+        return "expert weights of some layers lie in main memory (n_cpu_moe)"
+    return "the cache lies in main memory (no_kv_offload)" if cell.get("nkvo", "").strip() == "1" else ""
 
 
 READERS: Final[tuple[Reader, ...]] = (

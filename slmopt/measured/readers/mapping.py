@@ -77,7 +77,7 @@ class Mapping(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[1] = 1
-    layout: Literal["long", "wide", "transposed"] = "long"
+    layout: Literal["long", "wide", "transposed", "tidy"] = "long"
     decimal: Literal[".", ","] = "."
     columns: tuple[ColumnChoice, ...] = ()
     value_columns: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from typing import Final
 from slmopt.measured.readers._base import JsonReader, Reader, TextReader
 from slmopt.measured.readers._cells import format_in_name, parse_number, parse_time
 from slmopt.measured.readers._json import Item, Json, has, number, text_of
-from slmopt.measured.readers._records import NAN, Record, collect, known, phase_pair
+from slmopt.measured.readers._records import NAN, Record, collect, known, phase_pair, positive
 from slmopt.measured.table import ReadResult
 
 
@@ -25,7 +25,8 @@ def _read_responses(source: str, items: Sequence[Item]) -> ReadResult:
     records: list[Record] = []
     for label, value in items:
         cached = number(value, "prompt_eval_cached_count")
-        counted = number(value, "prompt_eval_count")
+        # Older servers write 0 for a prompt that the cache held whole: a count of 0 is no count.
+        counted = positive(number(value, "prompt_eval_count"))
         fed = counted - cached if known(cached) else counted
         model = text_of(value, "model")
         base: Record = {

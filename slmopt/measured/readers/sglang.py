@@ -46,7 +46,7 @@ def _read_serving(source: str, items: Sequence[Item]) -> ReadResult:
         record |= {
             "model": text_of(server, "model_path") or text_of(value, "model_id"),
             "tool_version": text_of(server, "version"),
-            "device_count": positive(number(server, "tp_size")),
+            **_layout(server),
             "weight_format": text_of(server, "quantization"),
             "tokens_per_pass": positive(number(value, "accept_length")),
             "cached_tokens": per(number(value, "cached_tokens"), completed),
@@ -54,6 +54,20 @@ def _read_serving(source: str, items: Sequence[Item]) -> ReadResult:
         }
         records.append(record)
     return collect("sglang bench_serving", source, records, skips)
+
+
+def _layout(server: Json) -> Record:
+    """GPUs and how they share the model; replicas by data parallelism have weights of their own, unless attention alone is apart."""
+    tensor, stages, copies = (number(server, name) for name in ("tp_size", "pp_size", "dp_size"))
+    attention, experts = get(server, "enable_dp_attention") is True, number(server, "ep_size") > 1
+    copies = 1.0 if attention or not copies > 1 else copies
+    stages = stages if stages > 1 else 1.0
+    known_split = not (attention or experts)
+    return {
+        "device_count": positive(tensor) * stages * copies,
+        "tensor_parallel": positive(tensor) if known_split else NAN,
+        "pipeline_parallel": stages if known_split and tensor > 0 else NAN,
+    }
 
 
 def _is_batch(value: Json) -> bool:
@@ -118,6 +132,9 @@ def _read_batch(source: str, items: Sequence[Item]) -> ReadResult:
                 "ttft_s": positive(number(value, "last_ttft")),
                 "e2e_s": positive(number(value, "latency")),
                 "tokens_per_pass": positive(number(value, "acc_length")),
+                "cached_tokens": prompt * rate
+                if 0 <= (rate := number(value, "cache_hit_rate")) <= 1
+                else NAN,
                 "clock": "client",
                 "conversion": "output_throughput as it is: all sequences together; last_ttft is when the last sequence got its first token",
             }

@@ -49,6 +49,7 @@ def _read_reports(source: str, items: Sequence[Item]) -> ReadResult:
                 "cache_v": text_of(engine, "kv_cache_dtype"),
                 "device": text_of(value, "machine", "name"),
                 "device_count": positive(number(value, "world_info", "world_size")),
+                **_layout(get(value, "world_info")),
                 "backend": "tensorrt-llm",
                 "phase": "serving",
                 "concurrency": positive(number(value, "request_info", "avg_num_concurrent_requests")),
@@ -70,6 +71,16 @@ def _read_reports(source: str, items: Sequence[Item]) -> ReadResult:
             }
         )
     return collect("trtllm-bench json", source, records)
+
+
+def _layout(world: Json) -> Record:
+    """How the GPUs share the model, where experts are not spread over them."""
+    if number(world, "ep_size") > 1:
+        return {}
+    return {
+        "tensor_parallel": positive(number(world, "tp_size")),
+        "pipeline_parallel": positive(number(world, "pp_size")),
+    }
 
 
 READERS: Final[tuple[Reader, ...]] = (JsonReader("trtllm-bench json", _is_report, _read_reports),)

@@ -16,8 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from slmopt.measured.readers._base import JsonReader, Reader, TextReader
+from slmopt.measured.readers._base import JsonReader, Reader, SheetReader, TextReader
 from slmopt.measured.readers._cells import parse_number, parse_time
+from slmopt.measured.readers._delimited import Sheet
 from slmopt.measured.readers._json import Item, Json, get, has, number, text_of
 from slmopt.measured.readers._records import (
     NAN,
@@ -29,7 +30,7 @@ from slmopt.measured.readers._records import (
     per,
     positive,
 )
-from slmopt.measured.table import ReadResult, Skip
+from slmopt.measured.table import ReadResult, Skip, concat, empty_rows, result
 
 NAME: Final = "vllm bench"
 
@@ -72,6 +73,8 @@ def serving_record(label: str, value: Mapping[str, Json], tool: str) -> tuple[Re
     rate = text_of(value, "request_rate")
     if rate and rate.lower() not in {"inf", "infinity", "trace"}:
         notes.append(f"{rate} requests a second")
+    if number(value, "diffusion_committed_throughput") > 0:
+        notes.append("diffusion decoding: a pass commits several tokens")
     served = completed - silent
     drafts = number(value, "spec_decode_num_drafts")
     record: Record = {
@@ -79,8 +82,8 @@ def serving_record(label: str, value: Mapping[str, Json], tool: str) -> tuple[Re
         "tool": tool,
         "tool_version": text_of(value, "vllm_version"),
         "model": text_of(value, "model_id"),
-        "device": text_of(value, "gpu"),
-        "device_count": positive(number(value, "tensor_parallel_size")),
+        "device": _device(value),
+        **_layout(value),
         "backend": _engine(value),
         "phase": "serving",
         "concurrency": positive(number(value, "max_concurrency")),
@@ -100,6 +103,38 @@ def serving_record(label: str, value: Mapping[str, Json], tool: str) -> tuple[Re
         "conversion": _CONVERSION,
     }
     return record, notes
+
+
+def _device(value: Mapping[str, Json]) -> str:
+    """The device where whoever ran it added its name (``--metadata``)."""
+    names = ("gpu", "gpu_type", "gpu_name", "accelerator", "device", "hardware")
+    found = (text_of(value, name) for name in names)
+    return next((name for name in found if name and not name.isdigit() and name not in _NO_DEVICES), "")
+
+
+_NO_DEVICES: Final = {"cuda", "rocm", "cpu", "gpu", "auto", "hpu", "xpu", "tpu"}
+"""Kinds of devices, which name none."""
+
+
+def _layout(value: Mapping[str, Json]) -> Record:
+    """GPUs and how they share the model, from added words or from the server's arguments; vLLM's experts are split like
+    all else unless asked for otherwise.
+    """
+
+    def size(*names: str) -> float:
+        found = (positive(number(value, name)) for name in names)
+        return next((one for one in found if known(one)), NAN)
+
+    tensor = size("tensor_parallel_size", "tensor_parallel", "tp_size", "tp")
+    stages = size("pipeline_parallel_size", "pp_size", "pp")
+    copies = size("data_parallel_size", "dp_size", "dp")
+    stages, copies = stages if stages > 1 else 1.0, copies if copies > 1 else 1.0
+    apart = get(value, "enable_expert_parallel") is True or size("ep", "ep_size", "dcp_size") > 1
+    return {
+        "device_count": tensor * stages * copies,
+        "tensor_parallel": NAN if apart else tensor,
+        "pipeline_parallel": NAN if apart or not known(tensor) else stages,
+    }
 
 
 def _engine(value: Mapping[str, Json]) -> str:
@@ -191,6 +226,19 @@ def _read_pytorch(source: str, items: Sequence[Item]) -> ReadResult:
     )
 
 
+def _is_sweep(sheet: Sheet) -> bool:
+    return {"run_number", "completed", "request_throughput", "total_token_throughput"} <= set(sheet.header)
+
+
+def _read_sweep(sheet: Sheet) -> ReadResult:
+    """A sweep's summary: a run a row under the keys of its JSON, behind a column of numbers without a name."""
+    runs: list[tuple[str, Mapping[str, Json], str]] = [
+        (label, dict(zip(sheet.header, row, strict=True)), "vllm bench sweep") for label, row in sheet.each()
+    ]
+    done = read_runs("vllm bench sweep csv", sheet.source, runs)
+    return concat([done, result("", sheet.source, empty_rows(), sheet.skips)])
+
+
 _START: Final = re.compile(r"=+ (?:Offline |Online )?Serving Benchmark Result =+")
 _LINE: Final = re.compile(r"^[# ]*([A-Z][\w ./()%-]*?)\s*:\s+(\S+)\s*$", re.MULTILINE)
 _ARGUMENT: Final = re.compile(r"\b(?:model|model_id|served_model_name)='([^']+)'")
@@ -233,5 +281,6 @@ def _read_console(source: str, text: str) -> ReadResult:
 READERS: Final[tuple[Reader, ...]] = (
     JsonReader("vllm bench serve pytorch", _is_pytorch, _read_pytorch),
     JsonReader("vllm bench serve", _is_serving, _read_serving),
+    SheetReader("vllm bench sweep csv", _is_sweep, _read_sweep),
     TextReader("serving benchmark console", _is_console, _read_console),
 )
