@@ -75,9 +75,31 @@ def encode(payload: Mapping[str, Any]) -> bytes:
 
 
 def compact(figure: theme.Figure) -> dict[str, Any]:
-    """The figure as small JSON: no template, no more digits than a screen can show."""
-    layout = {name: part for name, part in figure.spec["layout"].items() if name != "template"}
-    return {"data": _small(figure.spec["data"]), "layout": _small(layout)}
+    """The figure as small JSON: no template, no more digits than a screen can show, what chart.js sets left out."""
+    layout = _without(figure.spec["layout"], "template")
+    for part, given in (("font", "family"), ("hoverlabel", "font")):
+        if part in layout:
+            layout[part] = _without(layout[part], given)
+    if "annotations" in layout:
+        layout["annotations"] = [_without(note, "showarrow") for note in layout["annotations"]]
+    return {"data": _once([_small(trace) for trace in figure.spec["data"]]), "layout": _small(layout)}
+
+
+def _once(traces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The traces with each array sent once: where one comes again stands `{"as": its trace}`, of the same axis."""
+    first: dict[tuple[str, str], int] = {}
+    for at, trace in enumerate(traces):
+        for axis in ("x", "y"):
+            values = trace.get(axis)
+            if isinstance(values, dict):
+                place = first.setdefault((axis, values["bdata"]), at)
+                if place != at:
+                    trace[axis] = {"as": place}
+    return traces
+
+
+def _without(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: part for key, part in spec.items() if key != name}
 
 
 def _small(value: Any) -> Any:
@@ -123,7 +145,6 @@ def _component() -> Any:
     code = loader(
         "chart.js",
         library=f"{LIBRARY}?v={plotly.__version__}",
-        slots=[*theme.SLOTS, *theme.SURFACES],
         light=[*theme.CATEGORICAL["light"], *theme.SURFACE_VALUES["light"]],
     )
     return st.components.v2.component("slmopt.chart", js=code, isolate_styles=False)
@@ -140,20 +161,12 @@ def loader(module: str, **options: Any) -> str:
 
 # The application's root is read from Streamlit's own script, since pages have addresses of their own.
 _LOADER = """
-const own = document.querySelector('script[type="module"][src*="/static/js/"]');
-const root = own ? own.src.split("/static/js/")[0] : location.origin;
-const options = { ...OPTIONS, root };
-export default async function (component) {
-  try {
-    const part = await import(`${root}/app/static/MODULE?v=${options.version}`);
-    return part.default(component, options);
-  } catch (error) {
-    console.warn(error);
-    component.parentElement.textContent =
-      `This could not load its code from ${root}/app/static. Reload the page to try again.`;
-  }
-}
-"""
+const own = document.querySelector('script[type=module][src*="/static/js/"]');
+const root = own ? own.src.split("/static/js/")[0] : location.origin, options = {...OPTIONS, root};
+export default async (component) => { try {
+return (await import(`${root}/app/static/MODULE?v=${options.version}`)).default(component, options);
+} catch (error) { console.warn(error); component.parentElement.textContent =
+`This could not load its code from ${root}/app/static. Reload the page to try again.`; } }"""
 
 
 def place_library(folder: Path = STATIC) -> Path:

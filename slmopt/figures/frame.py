@@ -71,7 +71,7 @@ def base_layout(
 
     `x_axis`, `y_axis` and `margin` add to or replace single properties. `phone` maps dotted paths to values
     for narrow screens: {"margin.r": 8, "annotations[ridge].text": "ridge", "data[band].visible": False};
-    notes, shapes and traces are found by `name` or by index.
+    notes, shapes and traces are found by `name` or by index, and "annotations[wide *].visible" is of all so named.
     """
     edges = {**theme.MARGIN, **({} if y_title else {"t": theme.MARGIN_BARE}), **(margin or {})}
     scales: dict[str, Scale] = {"x": x_scale, "y": y_scale}

@@ -131,11 +131,6 @@ def left_margin(top: float) -> int:
 
 def both(words: Callable[[bool], Sequence[Spec]]) -> tuple[list[Spec], Spec]:
     """The notes for wide screens and those for phones (``words(True)``), and what shows a phone its own."""
-    notes: list[Spec] = []
-    phone: Spec = {}
-    for narrow in (False, True):
-        for index, word in enumerate(words(narrow)):
-            name = f"{'phone' if narrow else 'wide'} {index}"
-            notes.append({**word, "name": name, "visible": not narrow})
-            phone[f"annotations[{name}].visible"] = narrow
-    return notes, phone
+    wide = [{**word, "name": f"wide {index}"} for index, word in enumerate(words(False))]
+    phone = [{**word, "name": f"phone {index}", "visible": False} for index, word in enumerate(words(True))]
+    return [*wide, *phone], {"annotations[wide *].visible": False, "annotations[phone *].visible": True}

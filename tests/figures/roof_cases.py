@@ -65,7 +65,9 @@ def words(figure, *, phone: bool = False) -> list[tuple[str, float, float, float
     for note in layout["annotations"]:
         visible = note.get("visible", True)
         if phone:
-            visible = changes.get(f"annotations[{note.get('name')}].visible", visible)
+            name = str(note.get("name"))
+            of_all = changes.get(f"annotations[{name.rstrip('0123456789')}*].visible", visible)
+            visible = changes.get(f"annotations[{name}].visible", of_all)
         if not visible or note.get("name") == "y title":
             continue
         x = _px(note, "x", across, layout) + note["xshift"]

@@ -70,8 +70,15 @@ function write(element, text) {
 
 const plain = (text) => text.replaceAll("**", "");
 
-// "margin.r", "annotations[ridge].text", "data[0].visible": list items are found by name or by index.
+// "margin.r", "annotations[ridge].text", "data[0].visible": list items are found by name or by index;
+// "annotations[wide *].visible" is of all whose names begin so.
 function setPath(figure, path, value) {
+  const many = path.match(/^(\w+)\[([^\]]+)\*\]\.(\w+)$/);
+  if (many) {
+    const [, list, start, property] = many;
+    for (const item of figure.layout[list] ?? []) if (item.name?.startsWith(start)) item[property] = value;
+    return;
+  }
   const steps = path.match(/[^.[\]]+/g);
   let target = steps[0] === "data" ? figure : figure.layout;
   steps.forEach((step, index) => {
@@ -130,8 +137,13 @@ function enlarge(value, scale, parent = "") {
   }
 }
 
-function parse(text, slots, values) {
-  return JSON.parse(text.replace(SLOT, (_, number, alpha) => values[Number(number) - 1] + (alpha ?? "")));
+function parse(text, values) {
+  const content = JSON.parse(text.replace(SLOT, (_, number, alpha) => values[Number(number) - 1] + (alpha ?? "")));
+  const { data, layout } = content.figure;
+  for (const note of layout.annotations ?? []) note.showarrow = false;
+  // An array that several traces share was sent once.
+  for (const trace of data) for (const axis of ["x", "y"]) if (trace[axis]?.as >= 0) trace[axis] = data[trace[axis].as][axis];
+  return content;
 }
 
 class View {
@@ -255,7 +267,7 @@ class View {
     if (!this.Plotly || width === 0 || width === this.width) return;
     this.width = width;
     try {
-      this.show(parse(this.text, this.options.slots, this.values).figure);
+      this.show(parse(this.text, this.values).figure);
       this.recover();
     } catch (error) {
       this.fail(error);
@@ -305,7 +317,7 @@ class View {
 
   // What leaves the browser is light, with its title, whatever the theme on screen.
   download(format) {
-    const { figure, title, name } = parse(this.text, this.options.slots, this.options.light);
+    const { figure, title, name } = parse(this.text, this.options.light);
     const { layout } = figure;
     const height = this.content.height + 36;
     layout.margin.t += 36;
