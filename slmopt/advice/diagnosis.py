@@ -289,10 +289,10 @@ def _capacity(e: Evaluation) -> Finding:
     held = e.capacity
     if held.usable is None or not held.usable > 0:
         return Finding("capacity", None, float("nan"), MappingProxyType({}), why="no_memory")
-    weights = (held.weight_bytes + held.buffer_bytes) / held.usable
+    weights = held.fixed_bytes / held.usable
     if held.max_sequences is None:
         return Finding("capacity", None, weights, MappingProxyType({}), why="no_cache")
-    room = held.usable - held.weight_bytes - held.buffer_bytes - held.shared_bytes
+    room = held.usable - held.fixed_bytes - held.shared_bytes
     freed = (held.usable - held.shared_bytes) / room if room > 0 else float("inf")
     gains: dict[Part, float] = {"weights": freed, "cache": float("inf") if room > 0 else 1.0}
     if weights > MOSTLY_WEIGHTS:

@@ -65,9 +65,10 @@ def _answer(evaluation: Evaluation) -> Iterator[str]:
     held = evaluation.capacity
     if fits(evaluation) is False:
         most = held.max_sequences or 0
-        if most == 0 and held.usable is not None and held.weight_bytes > held.usable:
+        if most == 0 and held.usable is not None and held.fixed_bytes > held.usable:
+            weights = held.weight_bytes + held.draft_bytes
             yield (
-                f"It does not fit: weights of {numbers.bytes_(held.weight_bytes)} in {numbers.bytes_(held.usable)} of memory."
+                f"It does not fit: weights of {numbers.bytes_(weights)} in {numbers.bytes_(held.usable)} of memory."
             )
         else:
             yield f"It does not fit: {most:,} of {held.now:,} sequences do."
@@ -170,6 +171,8 @@ def _capacity_rows(evaluation: Evaluation) -> Iterator[Row]:
     if evaluation.setup.host is not None:
         yield [f"  {offload_words(evaluation.setup)}"]
     yield ["  weights", numbers.bytes_(held.weight_bytes)]
+    if held.draft_bytes:
+        yield ["  weights that draft", numbers.bytes_(held.draft_bytes)]
     yield ["  cache a token", numbers.bytes_(held.bytes_per_token)]
     yield [f"  cache a sequence of {s.depth:,} tokens", numbers.bytes_(held.bytes_per_sequence)]
     if held.usable is None:

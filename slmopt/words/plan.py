@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slmopt.advice.diagnosis import Diagnosis, Metric, Part
-from slmopt.advice.plan import WORTH, Trial, leading
-from slmopt.advice.technique import Pile
+from slmopt.advice.plan import Trial, leading
+from slmopt.advice.technique import WORTH, Pile
 from slmopt.theory.evaluation import Evaluation
 from slmopt.words import numbers as n
 from slmopt.words.scenario_line import sequences
@@ -15,7 +17,10 @@ METRIC_NAMES = {
     "tpot": "Time per token",
     "throughput": "Throughput",
     "capacity": "Sequences",
+    "gap": "Longest stall",
 }
+GAP = "gap"
+"""A metric of its own where others decode while a prompt comes in."""
 PILES: dict[Pile, str] = {
     "fewer_bytes": "move fewer bytes per token",
     "more_tokens": "get more tokens per byte moved",
@@ -25,6 +30,12 @@ PILES: dict[Pile, str] = {
     "hardware": "outside the piles: another device",
 }
 PHASES = {"decode": "decode", "prefill": "prefill", "capacity": "capacity"}
+
+
+def metrics(trials: Sequence[Trial]) -> tuple[str, ...]:
+    """The metrics that are told of these trials: the longest stall only where it is known."""
+    stalls = any(t.gain is not None and t.gain.gap is not None for t in trials)
+    return (*METRICS, GAP) if stalls else METRICS
 
 
 def best(trials: tuple[Trial, ...], metric: str) -> Trial | None:
@@ -117,7 +128,7 @@ def here(trial: Trial) -> str:
     losses = [
         _gain_words(metric, value(trial, metric)) for metric in METRICS if value(trial, metric) <= 1 / WORTH
     ]
-    if trial.gain.gap is not None:
+    if trial.gain.gap is not None and trial.gain.gap >= WORTH * max(1.0, trial.gain.ttft or 1.0):
         gains.append(f"a stall of the others {n.figures(trial.gain.gap)}× shorter")
     text = ", ".join(gains) if gains else "gains nothing"
     if losses:

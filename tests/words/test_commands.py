@@ -92,3 +92,19 @@ def test_names_are_harmless_in_a_shell(name):
             else 2
         )
         assert not parts[at].startswith("-")
+
+
+def test_a_server_feeds_and_attends_as_the_scenario_has_it():
+    made = scenario(
+        {
+            **BASE,
+            "batch": 4,
+            "prefill_chunk_tokens": 512,
+            "batching": "static",
+            "attention_kernels": "unfused",
+        }
+    )
+    llama, vllm = lines(words.launches(evaluate(made)))
+    assert (flag(llama, "-b"), flag(llama, "-fa")) == ("516", "off")
+    assert "--no-cont-batching" in llama
+    assert flag(vllm, "--max-num-batched-tokens") == "516"
