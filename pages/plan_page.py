@@ -35,6 +35,7 @@ st.markdown("\n".join(f"- {line}" for line in diagnosis_words.sentences(evaluati
 with st.expander("How much better without each part", key="slm_without"):
     st.markdown(diagnosis_words.table_markdown(found))
 advice.targets(scenario)
+advice.play_requests(scenario)
 
 advice.waterfall(scenario)
 

@@ -259,6 +259,18 @@ def devices(draw: st.DrawFn) -> dict[str, Any]:
 
 fractions = st.floats(0.01, 1.0)
 
+# Half of all scenarios serve in the usual way.
+serving = st.just({}) | st.fixed_dictionaries(
+    {
+        "prefill_chunk_tokens": st.none() | st.integers(1, 4096),
+        "batching": st.sampled_from(["continuous", "static"]),
+        "output_spread": st.none() | st.floats(0, 1),
+        "residency": st.sampled_from(["resident", "cold"]),
+        "storage_gbs": st.none() | st.floats(0.1, 20),
+        "attention_kernels": st.sampled_from(["fused", "unfused"]),
+    }
+)
+
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
@@ -286,6 +298,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             "acceptance": draw(st.none() | st.floats(0, 1)),
             "draft_tokens": draw(st.integers(0, 16)),
             "draft_cost": draw(st.none() | st.floats(0, 2)),
+            "draft_heads_gb": draw(st.none() | st.floats(0, 5)),
+            **draw(serving),
             "bandwidth_fraction": draw(fractions),
             "compute_fraction": draw(fractions),
             "attention_tflops": draw(st.none() | st.floats(0.01, 10_000)),

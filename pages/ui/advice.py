@@ -6,7 +6,7 @@ from typing import cast
 
 import streamlit as st
 
-from pages.ui import parts
+from pages.ui import parts, simulated_runs
 from pages.ui.chart import chart
 from pages.ui.judging import JUDGED_KEY, Gathered
 from slmopt.advice.checklist import checklist
@@ -31,6 +31,7 @@ from slmopt.theory.evaluation import evaluate
 from slmopt.words import checklist as checklist_words
 from slmopt.words import goals as goal_words
 from slmopt.words import order as order_words
+from slmopt.words import played as played_words
 from slmopt.words import quality as quality_words
 from slmopt.words import search as search_words
 from slmopt.words import solve as solve_words
@@ -242,6 +243,25 @@ def targets(scenario: Scenario) -> None:
     st.markdown("#### Targets")
     lines = [goal_words.sentence(goal) for goal in judged]
     lines += [goal_words.ways_sentence(goal, ways) for goal, ways in smallest_changes(scenario)]
+    if scenario.request_rate is not None and len(lines) > len(judged):
+        lines.append(played_words.CLOSED)
+    st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def play_requests(scenario: Scenario) -> None:
+    """Where a rate is given: the 95th percentiles of a simulation, on request, beside the closed form's."""
+    if scenario.request_rate is None:
+        return
+    asked = st.toggle(played_words.ASK, key="plan_play", help=played_words.HELP)
+    if not asked:
+        return
+    try:
+        found = simulated_runs.played(scenario)
+    except SpecError as wrong:
+        parts.error_box(str(wrong), "slm_play_error")
+        return
+    lines = played_words.lines(found)
+    lines += [line for goal in goals(evaluate(scenario)) if (line := played_words.verdict(found, goal))]
     st.markdown("\n".join(f"- {line}" for line in lines))
 
 

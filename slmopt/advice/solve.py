@@ -107,7 +107,7 @@ def solve(
     given = partial(Solution, variable, unit=span.unit, target=(target, value), at=at)
     if refusal:
         return given(value=None, reachable=False, why=refusal)
-    change = _setter(scenario, variable)
+    change = setter(scenario, variable)
 
     def found(x: float) -> float:
         try:
@@ -227,7 +227,8 @@ def _cannot(s: Scenario, variable: Variable, name: MeasureName, at: At) -> str:
     return ""
 
 
-def _setter(s: Scenario, variable: Variable) -> Callable[[float], Scenario]:
+def setter(s: Scenario, variable: Variable) -> Callable[[float], Scenario]:
+    """The scenario as a function of one input."""
     if variable == "bits":
         return lambda x: comparable(s, s.change(weight_bits=x))
     if variable == "acceptance":

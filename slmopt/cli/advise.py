@@ -9,7 +9,7 @@ from typing import Any
 
 from slmopt.advice.checklist import checklist
 from slmopt.advice.diagnosis import METRICS, Diagnosis, diagnose
-from slmopt.advice.goals import Goal, goals
+from slmopt.advice.goals import Goal, goals, meets
 from slmopt.advice.nearest import smallest_changes
 from slmopt.advice.observed import Observed, observe
 from slmopt.advice.order import Stack, stack
@@ -20,9 +20,11 @@ from slmopt.cli.estimate import check_finite
 from slmopt.cli.inputs import number, whole
 from slmopt.cli.output import aligned, as_json, say
 from slmopt.cli.parser import add_json_flag
+from slmopt.cli.played import add_simulate_flag, played, played_json
 from slmopt.measured.compare import compare
 from slmopt.measured.placed import Facts
 from slmopt.measured.table import concat
+from slmopt.serving.played import Played
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario
 from slmopt.theory.evaluation import Evaluation, evaluate
@@ -31,6 +33,7 @@ from slmopt.words import diagnosis as diagnosis_words
 from slmopt.words import goals as goal_words
 from slmopt.words import order as order_words
 from slmopt.words import plan as plan_words
+from slmopt.words import played as played_words
 
 
 def add_commands(commands: Any) -> None:
@@ -53,6 +56,7 @@ def add_commands(commands: Any) -> None:
     wanted.add_argument(
         "--rate", metavar="R", type=number, help="requests a second: times are then p95 with queueing"
     )
+    add_simulate_flag(parser)
     parser.add_argument(
         "--measured",
         metavar="FILE",
@@ -74,14 +78,32 @@ def run(options: argparse.Namespace) -> list[str]:
         say(f"warning: {warning}")
     seen = _observed(options.measured, evaluation)
     found, trials, judged = diagnose(made, seen), plan(made), goals(evaluation)
+    run = played(options, made)
     if options.json:
         advice = advice_json(evaluation, found, trials, judged)
+        if run is not None:
+            advice = {
+                **advice,
+                "simulation": played_json(run),
+                "targets": _with_played(advice["targets"], run),
+            }
         items = [
             {"id": item.id, "state": item.state, "text": checklist_words.text(item)}
             for item in checklist(made, seen)
         ]
         return as_json({**advice, "checklist": items, "assumed": list(assumed)})
-    return list(_lines(evaluation, found, trials, judged, assumed))
+    return list(_lines(evaluation, found, trials, judged, assumed, run))
+
+
+def _with_played(targets: list[dict[str, Any]], run: Played) -> list[dict[str, Any]]:
+    """Targets with what the played requests reached; null for measures that no queue concerns."""
+    told = []
+    for target in targets:
+        value = played_words.value_of(run, target["name"])
+        known = value is not None and math.isfinite(value)
+        met = None if value is None or math.isnan(value) else meets(target["name"], value, target["target"])
+        told.append({**target, "simulated": value if known else None, "simulated_met": met})
+    return told
 
 
 def _observed(files: list[str], e: Evaluation) -> Observed | None:
@@ -198,6 +220,7 @@ def _lines(
     trials: tuple[Trial, ...],
     judged: tuple[Goal, ...],
     assumed: tuple[str, ...],
+    run: Played | None,
 ) -> Iterator[str]:
     s = e.setup.scenario
     yield "What holds it back"
@@ -207,7 +230,15 @@ def _lines(
         yield ""
         yield "Targets"
         yield from (f"  {_plain(goal_words.sentence(goal))}" for goal in judged)
-        yield from (f"  {_plain(goal_words.ways_sentence(goal, ways))}" for goal, ways in smallest_changes(s))
+        changes = smallest_changes(s)
+        yield from (f"  {_plain(goal_words.ways_sentence(goal, ways))}" for goal, ways in changes)
+        if changes and s.request_rate is not None:
+            yield f"  {played_words.CLOSED}"
+    if run is not None:
+        yield ""
+        yield "The same requests, played"
+        yield from (f"  {_plain(line)}" for line in played_words.lines(run))
+        yield from (f"  {_plain(line)}" for goal in judged if (line := played_words.verdict(run, goal)))
     yield ""
     yield "The best order here, for the whole reply"
     best = stack(s, "reply", "best")

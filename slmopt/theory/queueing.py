@@ -14,7 +14,8 @@ and each holds the device for its prefill, and all replies decode together betwe
   prompts come in, a stream sees 1/(ρ/m + (1 − ρ)/step), and a prompt takes its passes with N sequences beside it.
 - Fixed groups: what has arrived when a group ends is prefilled together and decodes until its longest reply ends, in G(n)
   seconds. n is the smallest number that does not lag behind rate·G(n). A request finds a group running with the chance
-  u = min(1, rate·G) and waits for what is left of it, which is evenly spread: u·G/2 on average.
+  u = min(1, rate·G) and waits for what is left of it, E(G²)/2E(G) on average (W. Feller, "An Introduction to Probability
+  Theory", vol. 2, XI.4): groups that last long are met more often.
 
 Ignored: unequal lengths other than in fixed groups (which widen both tails), and that more sequences than memory holds must wait:
 that is called saturated instead.
@@ -33,7 +34,7 @@ from slmopt.theory.forward import Group
 from slmopt.theory.latency import decode_group, prefill, prefill_group, time_per_token
 from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import run
-from slmopt.theory.static_groups import longest_of
+from slmopt.theory.static_groups import group_left, longest_of
 
 P95_NORMAL = 1.6449
 _TAIL = 0.05
@@ -179,10 +180,10 @@ def _fixed_groups(
     size = max(1.0, needed)
     if most is not None and size > most:
         return _stuck(rate, rate * first(size) / size, "memory", size)
-    lasts, prefills = whole(size), first(size)
-    busy = min(1.0, rate * lasts)
-    late = lasts * (1.0 - _TAIL / busy) if busy > _TAIL else 0.0
-    wait = busy * lasts / 2.0
+    prefills, spread = first(size), s.reply_spread * steps * step(size)
+    busy = min(1.0, rate * whole(size))
+    left, late = group_left(prefills + steps * step(size) - spread, spread, size, _TAIL / busy)
+    wait = busy * left
     crowd = size + P95_NORMAL * math.sqrt(size)
     crowd = crowd if most is None else max(1.0, min(crowd, most))
     tokens = (step(size), step(crowd)) if steps else (math.nan, math.nan)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from slmopt.advice.goals import meets
 from slmopt.advice.measures import HIGHER, measure
 from slmopt.advice.nearest import smallest_changes
-from slmopt.advice.solve import SPANS, TARGETS, VARIABLES, _setter, devices_that_meet, solve
+from slmopt.advice.solve import SPANS, TARGETS, VARIABLES, devices_that_meet, setter, solve
 from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import solve as words
@@ -73,7 +73,7 @@ def test_what_is_found_meets_and_its_neighbour_does_not(variable, target, share)
         assert found.why
         assert not found.reachable
         return
-    change = _setter(s, variable)
+    change = setter(s, variable)
     assert meets(name, measure(evaluate(change(found.value)), name, "typical"), value * scale)
     if found.any_value:
         return
@@ -148,7 +148,7 @@ def test_the_smallest_changes_meet_the_target():
 def test_bits_that_are_found_are_the_widest_that_meet_across_every_operand(device, weights):
     # 16-bit kernels reach more of a chip, so a 10-bit weight may be read faster than one of 9.99 bits.
     s = scenario({"model": "llama-3.1-8b", "device": device, "weights": weights, "batch": 4})
-    change = _setter(s, "bits")
+    change = setter(s, "bits")
     bits = sorted(
         {1.0, 2.0, 4.0, 4.5, 5.49, 5.5, 6.0, 8.0, 9.99, 10.0, 11.0, 12.0, 14.0, 15.9, 16.0, 16.1, 20.0, 32.0}
     )
