@@ -39,6 +39,7 @@ from slmopt.words.measured_rows import marked
 from slmopt.words.scenario_line import escape
 
 _TASK, _VALID = "score_of_", "valid_of_"
+_TICK = "check_"
 DEVICE = "device"
 _FILE = "quality_file"
 _WRONG = "_slmopt_scores_wrong"
@@ -195,7 +196,8 @@ def entered_scores() -> Scores:
 def checks(scenario: Scenario, observed: Observed | None, scores: Scores) -> None:
     """The checklist, filled by the scenario; ticks are the visitor's own and live as long as the session."""
     items = checklist(scenario, observed, scores)
-    done = sum(item.state == "done" or bool(st.session_state.get(f"check_{item.id}")) for item in items)
+    by_hand = ticked()
+    done = sum(item.state == "done" or item.id in by_hand for item in items)
     section = st.expander("Checklist", key="slm_checklist", on_change="rerun")
     if not section.open:
         return
@@ -210,7 +212,16 @@ def checks(scenario: Scenario, observed: Observed | None, scores: Scores) -> Non
                 if item.state == "done":
                     st.markdown(line)
                 else:
-                    st.checkbox(line, key=f"check_{item.id}", persist_state="session")
+                    st.checkbox(line, key=f"{_TICK}{item.id}", persist_state="session")
+
+
+def ticked() -> frozenset[str]:
+    """Ids of the items that the visitor ticked."""
+    return frozenset(
+        str(key).removeprefix(_TICK)
+        for key, value in st.session_state.items()
+        if str(key).startswith(_TICK) and value is True
+    )
 
 
 def find(scenario: Scenario, scores: Scores) -> None:

@@ -99,9 +99,9 @@ def _model(found: Played) -> str:
             f"a pass, and a pass with few streams feeds more of them ({together})."
         )
     return (
-        "The closed form lets prompts pass in turn and takes their time evenly from all streams; played, a prompt also waits "
-        f"for the step under way, and a stream stands still for each whole prompt that arrives: a short reply meets none or "
-        f"several ({together})."
+        "The closed form lets prompts pass in turn and takes their time evenly from all streams; played, whoever waits is "
+        "prefilled before anyone decodes on, so a stream stands still for each whole prompt that arrives or already waits, and "
+        f"a short reply meets none or several ({together})."
     )
 
 
