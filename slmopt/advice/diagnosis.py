@@ -148,6 +148,10 @@ def without(time: PassTime, *gone: Part) -> float:
     """Seconds of the same pass without these parts; what the other side takes is left."""
     parts = components(time)
     longer, other, _ = _sides(time)
+    if "attention" in gone and time.overlap is None:
+        # Its arithmetic stands on one side, its scores on the other.
+        other -= float(time.attention_s) if "weights" in longer else _memory(time).get("attention", 0.0)
+        other = max(0.0, float(np.nan_to_num(other)))
     apart = sum(seconds for name, seconds in parts.items() if name not in longer)
     side = sum(parts[name] for name in longer)
     removed = sum(parts[part] for part in gone if part in longer)

@@ -274,3 +274,35 @@ def test_bad_ways_to_serve_are_one_line(flag, value, why):
     answer = call("estimate", "--model", MODEL_1B, "--device", CARD, flag, value)
     assert answer.code == 2
     assert why in answer.err
+
+
+def test_no_format_is_best_without_an_evaluation_and_one_is_with_it(tmp_path):
+    scores = tmp_path / "scores.csv"
+    scores.write_text("format,score,valid\nq4_k_m,0.7,0.99\nq8_0,0.9,1\n")
+    flags = ("--model", "llama-3.1-8b", "--device", "rtx-4090", "--weights", "f16", "--scores", str(scores))
+    found = advise(*flags)["quality"]
+    assert found["best"] is None
+    assert "say which score is good enough" in found["verdict"]
+    found = advise(*flags, "--score-floor", "0.8")["quality"]
+    assert found["best"] == "q8_0"
+    assert {row["id"]: row["passes"] for row in found["formats"]}["q4_k_m"] is False
+    text = call("advise", *flags, "--score-floor", "0.8").out
+    assert "scores 0.7 on your task" in text
+    assert "Q8_0 is the fastest that passes your evaluation" in text
+    out = tmp_path / "report.md"
+    assert call("report", *flags, "--score-floor", "0.8", "--out", str(out)).code == 0
+    assert "the fastest that passes your evaluation" in out.read_text()
+    answer = call("advise", "--model", MODEL_1B, "--device", CARD, "--score-floor", "1")
+    assert answer.code == 2
+    assert "need --scores" in answer.err
+
+
+def test_the_text_names_pile_cost_and_end_of_each_technique():
+    out = call(
+        "advise", "--model", "llama-3.1-8b", "--device", "rtx-4090", "--batch", "8", "--prompt", "4000"
+    ).out
+    assert "What each belongs to, costs, and after what it stops helping" in out
+    assert (
+        "Chunk the prefill: outside the piles: prefill; costs: the newcomer's first token comes later" in out
+    )
+    assert "memory  stall" in out
