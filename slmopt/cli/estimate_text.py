@@ -61,7 +61,8 @@ def _answer(evaluation: Evaluation) -> Iterator[str]:
         yield "No matrix rate is known for these operands; with one, both can only be slower."
     else:
         yield f"Decode is limited by {SIDES[best.decode.bound]}: {speed}."
-        yield f"The first token is limited by {SIDES[best.prefill.bound]}: it takes {first}."
+        loaded = ", loading included" if best.latency.load_s else ""
+        yield f"The first token is limited by {SIDES[best.prefill.bound]}: it takes {first}{loaded}."
     held = evaluation.capacity
     if fits(evaluation) is False:
         most = held.max_sequences or 0
@@ -127,6 +128,23 @@ def _reply_rows(evaluation: Evaluation) -> Iterator[Row]:
     yield _row(
         evaluation, "  first token", "least", numbers.seconds, lambda p: _with_prefill(p, p.latency.ttft_s)
     )
+    if s.residency == "cold":
+        yield _row(
+            evaluation,
+            "  of it, loading the file",
+            "least",
+            numbers.seconds,
+            lambda p: p.latency.load_s,
+            spread=False,
+        )
+    if s.decodes_beside:
+        yield _row(
+            evaluation,
+            "  longest stall of the others",
+            "least",
+            numbers.seconds,
+            lambda p: _with_prefill(p, p.stall_s),
+        )
     if s.output > 1:
         yield _row(
             evaluation, "  each further token", "least", numbers.seconds, lambda p: _f(p.latency.tpot_s)
