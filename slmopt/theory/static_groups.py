@@ -15,8 +15,10 @@ from slmopt.theory.forward import Kind, Numbers
 
 def longest_of(sequences: Numbers, spread: float) -> Numbers:
     """The longest of so many replies over their mean; between whole numbers the harmonic number's smooth line."""
-    factor = 1.0 - spread + spread * harmonic(np.asarray(sequences, dtype=np.float64))
-    return float(factor) if np.shape(factor) == () else factor
+    count = np.asarray(sequences, dtype=np.float64)
+    # One sequence is its own longest, to the last digit.
+    factor = np.where(count == 1.0, 1.0, 1.0 - spread + spread * harmonic(count))
+    return float(factor) if factor.shape == () else factor
 
 
 def harmonic(count: Numbers) -> Numbers:
