@@ -259,7 +259,6 @@ def devices(draw: st.DrawFn) -> dict[str, Any]:
 
 fractions = st.floats(0.01, 1.0)
 
-# Half of all scenarios serve in the usual way.
 serving = st.just({}) | st.fixed_dictionaries(
     {
         "prefill_chunk_tokens": st.none() | st.integers(1, 4096),
@@ -268,13 +267,17 @@ serving = st.just({}) | st.fixed_dictionaries(
         "residency": st.sampled_from(["resident", "cold"]),
         "storage_gbs": st.none() | st.floats(0.1, 20),
         "attention_kernels": st.sampled_from(["fused", "unfused"]),
+        "draft_heads_gb": st.none() | st.floats(0, 5),
     }
 )
 
 
 @st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
-    """A whole scenario with everything described inline, so that no preset decides a test."""
+def scenarios(draw: st.DrawFn, ways: bool = False) -> Scenario:
+    """A whole scenario with everything described inline, so that no preset decides a test.
+
+    ``ways``: half of them serve in another way than the usual one (chunks, fixed groups, cold, not fused, heads).
+    """
     prompt = draw(st.integers(1, 20_000))
     output = draw(st.integers(1, 300))
     context = draw(st.none() | st.integers(0, 100_000))
@@ -298,8 +301,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             "acceptance": draw(st.none() | st.floats(0, 1)),
             "draft_tokens": draw(st.integers(0, 16)),
             "draft_cost": draw(st.none() | st.floats(0, 2)),
-            "draft_heads_gb": draw(st.none() | st.floats(0, 5)),
-            **draw(serving),
+            **(draw(serving) if ways else {}),
             "bandwidth_fraction": draw(fractions),
             "compute_fraction": draw(fractions),
             "attention_tflops": draw(st.none() | st.floats(0.01, 10_000)),

@@ -170,7 +170,7 @@ def test_by_hand_the_articles_7_ms_of_weights_and_16_8_ms_of_cache():
 
 
 @few
-@given(scenarios())
+@given(scenarios(ways=True))
 def test_parts_add_up_to_the_pass_and_removing_one_never_hurts(s):
     typical = evaluate(s).typical
     for time, roof in ((typical.decode, typical.decode_roof), (typical.prefill, typical.prefill_roof)):

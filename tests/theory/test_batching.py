@@ -55,8 +55,6 @@ def test_beyond_the_context_limit_there_is_no_crossover_and_just_below_there_is(
 @few
 @given(scenarios())
 def test_throughput_rises_with_the_batch_towards_its_limit_and_never_above(s):
-    # Of fixed groups the estimate falls again: the longest of many replies is longer.
-    s = s.change(batching="continuous")
     setup = resolve(s)
     batches = np.geomspace(1, 1e6, 25)
     for roof in both_roofs(setup):

@@ -19,7 +19,7 @@ from slmopt.theory.queueing import under_load
 from slmopt.theory.roofline import ceiling_roof, estimate_roof
 from slmopt.theory.static_groups import harmonic, longest_of
 from tests.strategies import bits as any_bits
-from tests.strategies import models
+from tests.strategies import few, models, scenarios
 from tests.theory.oracle import Shape, count_pass, pieces
 
 CARD = {"bandwidth_gbs": 100.0, "peak_tflops": 10.0, "capacity_gb": 24.0}
@@ -254,6 +254,17 @@ def test_the_load_in_chunks_by_hand():
     whole_prompt = under_load(resolve(s.change(prefill_chunk_tokens=None)), roof, roof, 1.0)
     assert load.ttft_p95_s >= whole_prompt.ttft_p95_s
     assert under_load(setup, roof, roof, 6.0).saturated == "prefill"
+
+
+@few
+@given(scenarios(ways=True))
+def test_however_it_serves_no_estimate_is_faster_than_its_ceiling(s):
+    result = evaluate(s)
+    for typical in result.estimate.values():
+        for one in ("ttft_s", "reply_s", "load_s"):
+            assert getattr(result.ceiling.latency, one) <= getattr(typical.latency, one) * (1 + 1e-9)
+        assert typical.device_tokens_per_s <= result.ceiling.device_tokens_per_s * (1 + 1e-9)
+        assert np.isnan(typical.stall_s) or result.ceiling.stall_s <= typical.stall_s * (1 + 1e-9)
 
 
 def test_what_is_not_asked_for_changes_nothing():
