@@ -35,6 +35,7 @@ st.markdown("\n".join(f"- {line}" for line in diagnosis_words.sentences(evaluati
 with st.expander("How much better without each part", key="slm_without"):
     st.markdown(diagnosis_words.table_markdown(found))
 advice.targets(scenario)
+advice.play_requests(scenario)
 
 advice.waterfall(scenario)
 
@@ -44,9 +45,9 @@ st.markdown(
 )
 st.markdown("#### Which bottleneck each technique attacks")
 with st.container(key="slm_bottlenecks"):
-    st.markdown(plan_tables.bottlenecks_markdown(shown, found))
+    st.markdown(plan_tables.bottlenecks_markdown(evaluation, shown, found))
 with st.expander(f"{len(folded)} more: other strengths, other devices, and what changes nothing here"):
-    st.markdown(plan_tables.bottlenecks_markdown(folded, found))
+    st.markdown(plan_tables.bottlenecks_markdown(evaluation, folded, found))
 
 advice.solve_for(scenario)
 scores = advice.formats(scenario)

@@ -46,6 +46,9 @@ st.markdown(draft_words.checking_line(checks, mixture, entered))
 tokenizer = draft_words.tokenizer_line(evaluation.setup)
 if tokenizer:
     st.markdown(tokenizer)
+memory = draft_words.memory_line(evaluation, evaluate(drafted.scenario.change(draft_tokens=0)).capacity)
+if memory:
+    st.markdown(memory)
 place = float(place_acceptance(found.acceptance, drafted.scenario.draft_width))
 accepted, cost = draft_pictures.pictures(found, checks, place)
 left, right = side_by_side()

@@ -259,10 +259,25 @@ def devices(draw: st.DrawFn) -> dict[str, Any]:
 
 fractions = st.floats(0.01, 1.0)
 
+serving = st.just({}) | st.fixed_dictionaries(
+    {
+        "prefill_chunk_tokens": st.none() | st.integers(1, 4096),
+        "batching": st.sampled_from(["continuous", "static"]),
+        "output_spread": st.none() | st.floats(0, 1),
+        "residency": st.sampled_from(["resident", "cold"]),
+        "storage_gbs": st.none() | st.floats(0.1, 20),
+        "attention_kernels": st.sampled_from(["fused", "unfused"]),
+        "draft_heads_gb": st.none() | st.floats(0, 5),
+    }
+)
+
 
 @st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
-    """A whole scenario with everything described inline, so that no preset decides a test."""
+def scenarios(draw: st.DrawFn, ways: bool = False) -> Scenario:
+    """A whole scenario with everything described inline, so that no preset decides a test.
+
+    ``ways``: half of them serve in another way than the usual one (chunks, fixed groups, cold, not fused, heads).
+    """
     prompt = draw(st.integers(1, 20_000))
     output = draw(st.integers(1, 300))
     context = draw(st.none() | st.integers(0, 100_000))
@@ -286,6 +301,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             "acceptance": draw(st.none() | st.floats(0, 1)),
             "draft_tokens": draw(st.integers(0, 16)),
             "draft_cost": draw(st.none() | st.floats(0, 2)),
+            **(draw(serving) if ways else {}),
             "bandwidth_fraction": draw(fractions),
             "compute_fraction": draw(fractions),
             "attention_tflops": draw(st.none() | st.floats(0.01, 10_000)),

@@ -6,7 +6,7 @@ from typing import cast
 
 import streamlit as st
 
-from pages.ui import parts
+from pages.ui import parts, simulated_runs
 from pages.ui.chart import chart
 from pages.ui.judging import JUDGED_KEY, Gathered
 from slmopt.advice.checklist import checklist
@@ -31,6 +31,7 @@ from slmopt.theory.evaluation import evaluate
 from slmopt.words import checklist as checklist_words
 from slmopt.words import goals as goal_words
 from slmopt.words import order as order_words
+from slmopt.words import played as played_words
 from slmopt.words import quality as quality_words
 from slmopt.words import search as search_words
 from slmopt.words import solve as solve_words
@@ -38,6 +39,7 @@ from slmopt.words.measured_rows import marked
 from slmopt.words.scenario_line import escape
 
 _TASK, _VALID = "score_of_", "valid_of_"
+_TICK = "check_"
 DEVICE = "device"
 _FILE = "quality_file"
 _WRONG = "_slmopt_scores_wrong"
@@ -194,7 +196,8 @@ def entered_scores() -> Scores:
 def checks(scenario: Scenario, observed: Observed | None, scores: Scores) -> None:
     """The checklist, filled by the scenario; ticks are the visitor's own and live as long as the session."""
     items = checklist(scenario, observed, scores)
-    done = sum(item.state == "done" or bool(st.session_state.get(f"check_{item.id}")) for item in items)
+    by_hand = ticked()
+    done = sum(item.state == "done" or item.id in by_hand for item in items)
     section = st.expander("Checklist", key="slm_checklist", on_change="rerun")
     if not section.open:
         return
@@ -209,7 +212,16 @@ def checks(scenario: Scenario, observed: Observed | None, scores: Scores) -> Non
                 if item.state == "done":
                     st.markdown(line)
                 else:
-                    st.checkbox(line, key=f"check_{item.id}", persist_state="session")
+                    st.checkbox(line, key=f"{_TICK}{item.id}", persist_state="session")
+
+
+def ticked() -> frozenset[str]:
+    """Ids of the items that the visitor ticked."""
+    return frozenset(
+        str(key).removeprefix(_TICK)
+        for key, value in st.session_state.items()
+        if str(key).startswith(_TICK) and value is True
+    )
 
 
 def find(scenario: Scenario, scores: Scores) -> None:
@@ -242,6 +254,25 @@ def targets(scenario: Scenario) -> None:
     st.markdown("#### Targets")
     lines = [goal_words.sentence(goal) for goal in judged]
     lines += [goal_words.ways_sentence(goal, ways) for goal, ways in smallest_changes(scenario)]
+    if scenario.request_rate is not None and len(lines) > len(judged):
+        lines.append(played_words.CLOSED)
+    st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def play_requests(scenario: Scenario) -> None:
+    """Where a rate is given: the 95th percentiles of a simulation, on request, beside the closed form's."""
+    if scenario.request_rate is None:
+        return
+    asked = st.toggle(played_words.ASK, key="plan_play", help=played_words.HELP)
+    if not asked:
+        return
+    try:
+        found = simulated_runs.played(scenario)
+    except SpecError as wrong:
+        parts.error_box(str(wrong), "slm_play_error")
+        return
+    lines = played_words.lines(found)
+    lines += [line for goal in goals(evaluate(scenario)) if (line := played_words.verdict(found, goal))]
     st.markdown("\n".join(f"- {line}" for line in lines))
 
 

@@ -99,6 +99,23 @@ FIELDS = {
             "Checking a token (of a step)",
             help="What each further checked token adds to a step, measured. Empty: what bytes and operations say.",
         ),
+        Field(
+            "draft_heads_gb",
+            "Built-in heads (GB)",
+            help="Weights of heads that draft (EAGLE, Medusa, prediction layers), stored beside the model's own.",
+        ),
+        Field(
+            "prefill_chunk_tokens",
+            "Prompt chunk (tokens)",
+            True,
+            help="Prompts come in pieces beside everyone's next token. Empty: whole, while the others wait.",
+        ),
+        Field(
+            "output_spread",
+            "Spread of replies (0 to 1)",
+            help="Standard deviation of reply lengths over their mean: what fixed groups wait for. Empty: 1.",
+        ),
+        Field("storage_gbs", "Storage (GB/s)", help="Rate at which storage gives the model's file."),
         Field("bandwidth_fraction", "Bandwidth reached (0 to 1)"),
         Field("compute_fraction", "Matrix rate reached (0 to 1)"),
         Field("fixed_ms", "Fixed time a pass (ms)"),

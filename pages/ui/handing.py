@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from pages.ui import restore
+from pages.ui.advice import entered_scores, ticked
 from pages.ui.judging import JUDGED_KEY, Gathered
 from slmopt.reports import measurement_tables as tables
 from slmopt.reports.report import report
 from slmopt.reports.report_files import FORMS, Form
-from slmopt.reports.report_sections import Measured
+from slmopt.reports.report_sections import Measured, Own
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import SCHEMA_VERSION, Scenario
 from slmopt.specs.scenario_file import from_file, to_file
@@ -73,7 +74,7 @@ def report_buttons(scenario: Scenario) -> None:
         with column:
             st.download_button(
                 form.name,
-                data=_writer(form, scenario, found),
+                data=_writer(form, scenario, found, own()),
                 file_name=f"slmopt-report{ending}",
                 mime=form.mime,
                 key=f"report{ending}",
@@ -84,13 +85,19 @@ def report_buttons(scenario: Scenario) -> None:
             )
 
 
-def _writer(form: Form, scenario: Scenario, found: Gathered | None) -> Callable[[], bytes]:
+def own() -> Own:
+    """What the visitor ticked and entered on the Plan."""
+    scores = entered_scores()
+    return Own(ticked(), scores if scores.task else None)
+
+
+def _writer(form: Form, scenario: Scenario, found: Gathered | None, known: Own) -> Callable[[], bytes]:
     def write() -> bytes:
         measured = None
         if found is not None:
             table = tables.download(found.rows, found.read.rows)
             measured = Measured(found.rows, tuple(found.groups), found.said, table)
-        return form.write(report(scenario, measured=measured, date=datetime.now(UTC)))
+        return form.write(report(scenario, measured=measured, date=datetime.now(UTC), own=known))
 
     return write
 

@@ -14,13 +14,13 @@ from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME, SAME_DEVICE
 from slmopt.specs.base import Sourced
 from slmopt.specs.device import GB, GIB, Rate
 from slmopt.specs.library import library
-from slmopt.specs.scenario import SCHEMA_VERSION, Engine, scenario
-from slmopt.specs.setup import Setup, resolve
+from slmopt.specs.scenario import SCHEMA_VERSION, AttentionKernels, Batching, Engine, Residency, scenario
+from slmopt.specs.setup import ASSUMED_STORAGE_GBS, Setup, resolve
 from slmopt.specs.weights import bits_per_weight
 from slmopt.words import numbers
 from slmopt.words.calibrated import estimate_words
 from slmopt.words.model import unknown
-from slmopt.words.scenario_line import escape, source_words
+from slmopt.words.scenario_line import escape, serving_changes, source_words
 
 BITS = ("weight_bits",)
 OF_THE_DEVICE = ("bandwidth_gbs", "peak_tflops", "capacity_gb", "power_w", "price_per_hour")
@@ -34,7 +34,8 @@ TARGETS = (
     "request_rate",
 )
 PREFIX = ("shared_prefix", "prefix_hit")
-DRAFT = ("draft_tokens", "acceptance", "draft_cost", "draft_width", "verify_cost")
+DRAFT = ("draft_tokens", "acceptance", "draft_cost", "draft_width", "verify_cost", "draft_heads_gb")
+SERVING = ("prefill_chunk_tokens", "output_spread", "storage_gbs")
 ASSUMED = ("bandwidth_fraction", "compute_fraction", "fixed_ms", "buffers_gb", "block_tokens")
 
 
@@ -110,6 +111,7 @@ def _groups(base: Setup) -> None:
     _group("targets", _target_words(), _targets)
     _group("prefix", _prefix_words(), lambda: _numbers(PREFIX))
     _group("speculation", _draft_words(), _speculation)
+    _group("serving", _serving_words(), lambda: _serving(base))
     _group("engine", "Engine and assumptions", lambda: _engine(base))
     present.toggle()
 
@@ -221,7 +223,32 @@ def _speculation() -> None:
     )
     number_field("draft_width", float(DEFAULT.draft_width))
     number_field("verify_cost", None)
+    number_field("draft_heads_gb", None)
     _reset(DRAFT)
+
+
+def _serving_words() -> str:
+    said = serving_changes(state.current())
+    return f"Serving · {', '.join(said)}" if said else "Serving · continuous, resident"
+
+
+def _serving(base: Setup) -> None:
+    number_field("prefill_chunk_tokens", None)
+    batching = st.selectbox("Batching", get_args(Batching), key="batching", bind="query-params")
+    fixed = batching == "static"
+    number_field(
+        "output_spread", 1.0 if fixed else None, disabled="" if fixed else "Only fixed groups wait for it."
+    )
+    cold = st.selectbox("Residency", get_args(Residency), key="residency", bind="query-params") == "cold"
+    number_field(
+        "storage_gbs",
+        base.device.storage_gbs or (ASSUMED_STORAGE_GBS if cold else None),
+        disabled="" if cold else "A resident model is not loaded.",
+    )
+    st.selectbox(
+        "Attention kernels", get_args(AttentionKernels), key="attention_kernels", bind="query-params"
+    )
+    _reset(SERVING)
 
 
 def _engine(base: Setup) -> None:

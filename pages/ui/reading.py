@@ -22,6 +22,7 @@ SAME = "same as K"
 AUTO = "the engine's own"
 NO_DRAFT = "none"
 SAME_DEVICE = "the same device"
+_PLAIN = ("allocation", "batching", "residency", "attention_kernels")
 
 
 def values() -> dict[str, Any]:
@@ -36,7 +37,7 @@ def values() -> dict[str, Any]:
         "cache_v": picked("cache_v", presets.caches, None),
         "engine": st.session_state.get("engine"),
         "compute": _unless(AUTO, st.session_state.get("compute")),
-        "allocation": st.session_state.get("allocation"),
+        **{name: st.session_state.get(name) for name in _PLAIN},
     }
     if chosen["draft_model"] is not None:
         chosen["draft_device"] = picked("draft_device", presets.devices, None)

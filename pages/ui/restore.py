@@ -25,7 +25,7 @@ _NONE: Final = {"cache_v": SAME, "draft_model": NO_DRAFT}
 _UNITS: Final = ("prefill_unit", "decode_unit")
 _CHOICES: Final = ("model", "device", "weights", "cache_k", "cache_v", "draft_model")
 _APART: Final = ("compute", "host", "full_windows", "calibration", "version", "name")
-_PLAIN: Final = ("engine", "allocation", "parallel")
+_PLAIN: Final = ("engine", "allocation", "parallel", "batching", "residency", "attention_kernels")
 
 
 def take(wanted: Scenario) -> list[str]:

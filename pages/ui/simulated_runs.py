@@ -14,6 +14,7 @@ import streamlit as st
 from pages.ui.simulating import Trace, number_entry
 from slmopt.serving.asked import Asked
 from slmopt.serving.outcome import Outcome, outcome
+from slmopt.serving.played import Played, play
 from slmopt.serving.policy import Policy
 from slmopt.serving.replicas import Replicas, replicas
 from slmopt.serving.simulate import Progress, simulate
@@ -87,6 +88,16 @@ def needed(scenario: Scenario, asked: Asked) -> Replicas:
         )
 
     found = runs().get(("replicas", scenario, asked.traffic, asked.policies[0]), make)
+    place.empty()
+    return found
+
+
+def played(scenario: Scenario) -> Played:
+    """The scenario's own requests at its rate."""
+    place = st.empty()
+    found = runs().get(
+        ("played", scenario), lambda: play(scenario, progress=_bar(place, "Playing the requests"))
+    )
     place.empty()
     return found
 

@@ -13,10 +13,10 @@ from typing import Literal
 
 from slmopt.advice.observed import Observed
 from slmopt.advice.quality import Scores
-from slmopt.advice.serving_techniques import ASSUMED_STORAGE_GBS
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.weights import bits_per_weight
 from slmopt.theory.evaluation import Evaluation, evaluate
+from slmopt.theory.residency import ASSUMED_STORAGE_GBS, file_bytes, storage_gbs
 
 State = Literal["done", "open", "ask"]
 Kind = Literal["next", "failure"]
@@ -101,7 +101,8 @@ def _failures(e: Evaluation, observed: Observed | None, scores: Scores | None) -
     judged = scores is not None and scores.of(setup.weights.id) is not None
     reduced = bits_per_weight(setup.weights, setup.model) < WHOLE_BITS
     share = None if held.usable is None else held.held_now / held.usable
-    rate = setup.device.storage_gbs or ASSUMED_STORAGE_GBS
+    known, file = storage_gbs(setup), file_bytes(setup)
+    rate = known or ASSUMED_STORAGE_GBS
     own_draft = setup.draft
     pressure: State = "ask"
     if share is not None:
@@ -129,11 +130,11 @@ def _failures(e: Evaluation, observed: Observed | None, scores: Scores | None) -
         _item(
             "cold_start",
             "failure",
-            "ask",
-            load_s=setup.weight_bytes / (rate * 1e9),
-            file=setup.weight_bytes,
+            "open" if s.residency == "cold" else "ask",
+            load_s=file / (rate * 1e9),
+            file=file,
             gbs=rate,
-            assumed="" if setup.device.storage_gbs else "assumed",
+            assumed="" if known else "assumed",
         ),
         _item(
             "tokenizer",

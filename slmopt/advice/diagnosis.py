@@ -4,6 +4,9 @@ A pass takes the longer of two sides and a fixed time. The side that decides is 
 weights and cache, arithmetic into matrix products and attention. The part that takes most of the time is the bottleneck;
 the factor says how much faster the same pass would be without it, which the other side may limit to little.
 
+Scores that attention's kernels write and read again count as attention, and the wait for a model that is not loaded as
+time of the pass that neither bytes nor operations explain.
+
 Software is named where less is reached than the slowest tenth of such devices reach: in the user's measurements where
 there are any, else in the fractions entered. Its factor is what the best tenth (for measurements: the median) would give.
 """
@@ -19,9 +22,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from slmopt.advice.observed import Observed
-from slmopt.specs.rates import Factors
+from slmopt.advice.usual import best_roof, slower_than_usual, usual_factors
 from slmopt.specs.scenario import Scenario
-from slmopt.specs.setup import Setup, resolve
+from slmopt.specs.setup import Setup
 from slmopt.theory.batching import crossover
 from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.theory.latency import decode_step, prefill
@@ -118,7 +121,7 @@ def components(time: PassTime) -> dict[Part, float]:
 
 def _sides(time: PassTime) -> tuple[dict[Part, float], float, dict[Part, float]]:
     """The parts of the longer side, the time of the other, and what a fit found to come on top of both."""
-    memory: dict[Part, float] = {"weights": float(time.weight_s), "cache": float(time.cache_s)}
+    memory = _memory(time)
     compute: dict[Part, float] = {"compute": float(time.matmul_s), "attention": float(time.attention_s)}
     added: dict[Part, float] = {}
     if time.overlap is not None and not np.isnan(float(time.compute_s)):
@@ -131,10 +134,24 @@ def _sides(time: PassTime) -> tuple[dict[Part, float], float, dict[Part, float]]
     return memory, float(np.nan_to_num(other)), added
 
 
+def _memory(time: PassTime) -> dict[Part, float]:
+    """Seconds of what is moved; scores apart where they leave the chip and no fit has a time of attention's own."""
+    weights, cache = float(time.weight_s), float(time.cache_s)
+    scores = float(time.cost.score_bytes)
+    if not scores or time.overlap is not None:
+        return {"weights": weights, "cache": cache}
+    moved = cache * scores / float(time.cost.cache_bytes)
+    return {"weights": weights, "cache": cache - moved, "attention": moved}
+
+
 def without(time: PassTime, *gone: Part) -> float:
     """Seconds of the same pass without these parts; what the other side takes is left."""
     parts = components(time)
     longer, other, _ = _sides(time)
+    if "attention" in gone and time.overlap is None:
+        # Its arithmetic stands on one side, its scores on the other.
+        other -= float(time.attention_s) if "weights" in longer else _memory(time).get("attention", 0.0)
+        other = max(0.0, float(np.nan_to_num(other)))
     apart = sum(seconds for name, seconds in parts.items() if name not in longer)
     side = sum(parts[name] for name in longer)
     removed = sum(parts[part] for part in gone if part in longer)
@@ -158,11 +175,11 @@ def _pass(
         left = without(time, part)
         gains[part] = total / left if left > 0 else float("inf")
     usual = usual_factors(setup)
-    gains["software"] = total / float(again(_best_roof(setup, roof, usual)).seconds)
+    gains["software"] = total / float(again(best_roof(setup, roof, usual)).seconds)
     part = max(parts, key=lambda name: parts[name])
     finding = Finding(metric, part, parts[part] / total, MappingProxyType(gains), _after(time, part))
     side = "compute" if float(time.compute_s) > float(time.memory_s) else "bandwidth"
-    if _slower_than_usual(setup.factors, usual, side):
+    if slower_than_usual(setup.factors, usual, side):
         return replace(finding, part="software", share=1.0 - 1.0 / gains["software"], next_part=part)
     return finding
 
@@ -175,49 +192,13 @@ def _after(time: PassTime, gone: Part) -> Part | None:
     if sum(seconds for part, seconds in side.items() if part != gone) < other and gone in side:
         rest = {part: seconds for part, seconds in rest.items() if part not in side}
         opposite: dict[Part, float] = (
-            {"weights": float(time.weight_s), "cache": float(time.cache_s)}
+            _memory(time)
             if "compute" in side
             else {"compute": float(time.matmul_s), "attention": float(time.attention_s)}
         )
         rest.update(opposite)
     largest = max(rest, key=lambda name: rest[name])
     return largest if rest[largest] > 0 else None
-
-
-def usual_factors(setup: Setup) -> Factors:
-    """What such devices reach, whatever fractions were entered."""
-    plain = setup.scenario.change(
-        bandwidth_fraction=None,
-        compute_fraction=None,
-        fixed_ms=None,
-        attention_tflops=None,
-        calibration=None,
-    )
-    return resolve(plain).factors
-
-
-def _slower_than_usual(own: Factors, usual: Factors, side: str) -> bool:
-    at = getattr(own, side)[1]
-    return bool(at < getattr(usual, side)[0])
-
-
-def _best_roof(setup: Setup, roof: Roof, usual: Factors) -> Roof:
-    """The roof with what the best tenth of such devices reach, where that is more."""
-    own = setup.factors
-    bandwidth = max(1.0, usual.bandwidth[2] / own.bandwidth[1])
-    compute = max(1.0, usual.compute[2] / own.compute[1])
-    return replace(
-        roof,
-        bandwidth=roof.bandwidth * bandwidth,
-        batched_bandwidth=_batched(setup, roof, usual),
-        peak=roof.peak * compute,
-        attention_peak=max(roof.attention_peak, roof.peak * compute),
-    )
-
-
-def _batched(setup: Setup, roof: Roof, usual: Factors) -> float | None:
-    held = roof.batched_bandwidth
-    return None if held is None else max(held, usual.bandwidth[2] * setup.bandwidth)
 
 
 def _seen(finding: Finding, phase: str, observed: Observed | None) -> Finding:
@@ -243,6 +224,8 @@ def _first_token(e: Evaluation, load: Load | None, observed: Observed | None) ->
         "ttft", e.setup, typical.prefill, lambda roof: prefill(e.setup, roof), typical.prefill_roof
     )
     finding = _seen(finding, "prefill", observed)
+    if typical.latency.load_s:
+        finding = _loading(finding, typical.prefill, typical.latency.load_s)
     if load is None:
         return finding
     first = float(typical.prefill.seconds)
@@ -251,6 +234,21 @@ def _first_token(e: Evaluation, load: Load | None, observed: Observed | None) ->
     if load.saturated or load.wait_s > first:
         return replace(finding, part="queueing", share=1.0 - 1.0 / gain, gains=gains, next_part=finding.part)
     return replace(finding, gains=gains)
+
+
+def _loading(finding: Finding, time: PassTime, load_s: float) -> Finding:
+    """The finding with the wait for the model's file before the pass, as part of its fixed time."""
+    first = float(time.seconds)
+    total = load_s + first
+    gains = {part: total / (load_s + first / gain) for part, gain in finding.gains.items()}
+    left = without(time, "fixed_time")
+    gains["fixed_time"] = total / left if left > 0 else float("inf")
+    held = MappingProxyType(gains)
+    share = (load_s + float(time.fixed_s)) / total
+    if finding.part == "fixed_time" or load_s > finding.share * first:
+        after = finding.next_part if finding.part == "fixed_time" else finding.part
+        return replace(finding, part="fixed_time", share=share, gains=held, next_part=after)
+    return replace(finding, share=finding.share * first / total, gains=held, next_part="fixed_time")
 
 
 def _time_per_token(e: Evaluation, observed: Observed | None) -> Finding:
@@ -289,10 +287,10 @@ def _capacity(e: Evaluation) -> Finding:
     held = e.capacity
     if held.usable is None or not held.usable > 0:
         return Finding("capacity", None, float("nan"), MappingProxyType({}), why="no_memory")
-    weights = (held.weight_bytes + held.buffer_bytes) / held.usable
+    weights = held.fixed_bytes / held.usable
     if held.max_sequences is None:
         return Finding("capacity", None, weights, MappingProxyType({}), why="no_cache")
-    room = held.usable - held.weight_bytes - held.buffer_bytes - held.shared_bytes
+    room = held.usable - held.fixed_bytes - held.shared_bytes
     freed = (held.usable - held.shared_bytes) / room if room > 0 else float("inf")
     gains: dict[Part, float] = {"weights": freed, "cache": float("inf") if room > 0 else 1.0}
     if weights > MOSTLY_WEIGHTS:

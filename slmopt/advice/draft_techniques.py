@@ -38,10 +38,21 @@ def speculate_ngram(s: Scenario) -> Change:
 
 def speculate_heads(s: Scenario) -> Change:
     """Draft with heads on the model itself (EAGLE, Medusa, multi-token prediction)."""
-    return _draft(s, HEADS_ACCEPTANCE, HEADS_COST, given=False)
+    return _draft(s, HEADS_ACCEPTANCE, HEADS_COST, given=False, heads_gb=heads_gb(s))
 
 
-def _draft(s: Scenario, acceptance: float, cost: float, *, given: bool) -> Change:
+def heads_gb(s: Scenario) -> float:
+    """Weights of heads that draft, in GB: as given, nothing more where the model is stored with its own, else one layer."""
+    setup = resolve(s)
+    if s.draft_heads_gb is not None:
+        return s.draft_heads_gb
+    if setup.model.mtp_params:
+        return 0.0
+    layers = setup.model.layer_count
+    return setup.weight_bytes * (1.0 / layers if layers else HEADS_COST) / 1e9
+
+
+def _draft(s: Scenario, acceptance: float, cost: float, *, given: bool, heads_gb: float = 0.0) -> Change:
     if s.draft_tokens:
         return Change(None, f"{s.draft_tokens} tokens are drafted already")
     own_acceptance, own_cost = given and s.acceptance is not None, given and _has_cost(s)
@@ -51,7 +62,11 @@ def _draft(s: Scenario, acceptance: float, cost: float, *, given: bool) -> Chang
         values["acceptance"] = acceptance
         assumed.append(f"acceptance {acceptance:g}")
     if not own_cost:
-        values.update(draft_cost=cost, draft_model=None, draft_device=None)
+        values.update(draft_cost=cost, draft_model=None, draft_device=None, draft_heads_gb=None)
+        if heads_gb:
+            values["draft_heads_gb"] = heads_gb
+            if s.draft_heads_gb is None:
+                assumed.append(f"heads of {n.bytes_(heads_gb * 1e9, 2)}")
         if cost:
             assumed.append(f"a drafted token at {cost:g} of a step")
     if s.verify_cost is None:

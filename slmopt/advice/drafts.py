@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from slmopt.advice.draft_techniques import HEADS_ACCEPTANCE, HEADS_COST, NGRAM_ACCEPTANCE
+from slmopt.advice.draft_techniques import HEADS_ACCEPTANCE, HEADS_COST, NGRAM_ACCEPTANCE, heads_gb
 from slmopt.advice.verification import typical_verify_cost
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import Setup, resolve
@@ -58,14 +58,18 @@ def ways(drafted: Scenario, entered: float | None) -> tuple[Way, ...]:
         _way("own", drafted, own_acceptance, entered),
         _way("tree", drafted.change(draft_width=max(3, drafted.draft_width + 1)), own_acceptance, entered),
         _way("ngram", _free(drafted, NGRAM_ACCEPTANCE, 0.0), NGRAM_ACCEPTANCE, entered),
-        _way("heads", _free(drafted, HEADS_ACCEPTANCE, HEADS_COST), HEADS_ACCEPTANCE, entered),
+        _way(
+            "heads",
+            _free(drafted, HEADS_ACCEPTANCE, HEADS_COST, heads_gb(drafted)),
+            HEADS_ACCEPTANCE,
+            entered,
+        ),
     )
 
 
-def _free(s: Scenario, acceptance: float, cost: float) -> Scenario:
-    return s.change(
-        acceptance=acceptance, draft_cost=cost, draft_model=None, draft_device=None, draft_width=1
-    )
+def _free(s: Scenario, acceptance: float, cost: float, heads: float | None = None) -> Scenario:
+    values = {"draft_model": None, "draft_device": None, "draft_width": 1, "draft_heads_gb": heads}
+    return s.change(acceptance=acceptance, draft_cost=cost, **values)
 
 
 def _way(ident: str, s: Scenario, acceptance: float, entered: float | None) -> Way:

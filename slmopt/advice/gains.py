@@ -10,6 +10,7 @@ from slmopt.advice.technique import Gain
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import Evaluation, Phases, evaluate
+from slmopt.theory.residency import load_seconds
 from slmopt.theory.speculation import speedup
 from slmopt.theory.unknown import bracket
 
@@ -20,7 +21,8 @@ class Headline:
 
     TPOT and throughput include drafting where the scenario drafts. ``sequences`` is None where memory is unknown. Where the
     matrix rate is, ``ttft_s`` holds the first token at the fastest and at the slowest rate that the device is known to
-    have; else the estimate, twice.
+    have; else the estimate, twice. ``stall_s`` is the longest wait between two tokens of the others while a prompt arrives, NaN
+    where none decode beside it or the matrix rate is not known.
     """
 
     ttft_s: tuple[float, float]
@@ -28,21 +30,22 @@ class Headline:
     device_tokens_per_s: float
     sequences: float | None
     held_bytes: float
+    stall_s: float
 
 
 def headline(evaluation: Evaluation) -> Headline:
     """The typical estimate's figures."""
     typical = evaluation.typical
     faster = drafting_speedup(typical)
-    step = float(typical.decode.seconds) / faster
     tpot = float(typical.latency.tpot_s)
     most = evaluation.capacity.max_sequences
     return Headline(
         ttft_s=_first_token(evaluation),
         tpot_s=(float(typical.decode.seconds) if np.isnan(tpot) else tpot) / faster,
-        device_tokens_per_s=evaluation.setup.scenario.batch / step,
+        device_tokens_per_s=typical.device_tokens_per_s * faster,
         sequences=None if most is None else float(most),
         held_bytes=evaluation.capacity.held_now,
+        stall_s=float("nan") if np.isnan(float(typical.prefill.compute_s)) else typical.stall_s,
     )
 
 
@@ -61,7 +64,8 @@ def _first_token(evaluation: Evaluation) -> tuple[float, float]:
         estimate = float("nan") if unknown else float(evaluation.typical.latency.ttft_s)
         return estimate, estimate
     found = bracket(evaluation.ceiling.prefill, evaluation.setup.prefill)
-    return (float("nan"), float("nan")) if found is None else (found.fast_s, found.slow_s)
+    load = load_seconds(evaluation.setup, "estimate")
+    return (float("nan"), float("nan")) if found is None else (load + found.fast_s, load + found.slow_s)
 
 
 def comparable(before: Scenario, after: Scenario) -> Scenario:
@@ -101,6 +105,7 @@ def gain(before: Scenario, after: Scenario) -> Gain:
         throughput=_ratio(new.device_tokens_per_s, old.device_tokens_per_s),
         capacity=_ratio(new.sequences, old.sequences),
         memory=_ratio(old.held_bytes, new.held_bytes),
+        gap=_ratio(old.stall_s, new.stall_s),
     )
 
 

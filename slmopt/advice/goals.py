@@ -14,6 +14,7 @@ import numpy as np
 from slmopt.advice.measures import HIGHER, MeasureName, measure
 from slmopt.advice.targets import Judged, judge
 from slmopt.theory.evaluation import Evaluation
+from slmopt.theory.residency import load_seconds
 from slmopt.theory.unknown import bracket
 
 Verdict = Judged | Literal["unknown"]
@@ -81,9 +82,11 @@ def _goal(e: Evaluation, name: MeasureName, unit: str, target: float) -> Goal:
 def _unknown_rate(e: Evaluation, unit: str, target: float, p95: bool) -> Goal:
     """The first token by the device's other rates: judged where all of them agree."""
     found = bracket(e.ceiling.prefill, e.setup.prefill)
-    memory = float(e.ceiling.prefill.memory_s)
+    load = load_seconds(e.setup, "ceiling")
+    memory = load + float(e.ceiling.prefill.memory_s)
     if found is None:
         verdict: Verdict = "missed" if memory > target else "unknown"
         return Goal("ttft", unit, target, memory, None, None, None, verdict, p95)
-    verdict = "missed" if found.fast_s > target else "ceiling_only" if found.slow_s <= target else "unknown"
-    return Goal("ttft", unit, target, found.fast_s, None, None, found.slow_s, verdict, p95)
+    fast, slow = load + found.fast_s, load_seconds(e.setup, "estimate") + found.slow_s
+    verdict = "missed" if fast > target else "ceiling_only" if slow <= target else "unknown"
+    return Goal("ttft", unit, target, fast, None, None, slow, verdict, p95)

@@ -36,8 +36,8 @@ def measure(e: Evaluation, name: MeasureName, at: At) -> float:
         return e.capacity.held_now
     phases = phases_at(e, at)
     if name in ("tokens_per_s", "user_tokens_per_s"):
-        user = phases.user_tokens_per_s * drafting_speedup(phases)
-        return user * (e.setup.scenario.batch if name == "tokens_per_s" else 1)
+        speed = phases.user_tokens_per_s if name == "user_tokens_per_s" else phases.device_tokens_per_s
+        return speed * drafting_speedup(phases)
     ttft, tpot = times(e, at)
     if name == "ttft":
         return ttft

@@ -10,13 +10,12 @@ from functools import lru_cache
 from typing import Literal
 
 from slmopt.advice.gains import Headline, comparable, headline
-from slmopt.advice.plan import WORTH
-from slmopt.advice.technique import Change, Technique
+from slmopt.advice.technique import WORTH, Change, Technique
 from slmopt.advice.techniques import TECHNIQUES
 from slmopt.specs.scenario import Scenario
 from slmopt.theory.evaluation import evaluate
 
-Measure = Literal["ttft", "tpot", "throughput", "capacity", "reply"]
+Measure = Literal["ttft", "tpot", "throughput", "capacity", "reply", "gap"]
 Order = Literal["articles", "best"]
 
 SHOWS = 1.005
@@ -68,6 +67,8 @@ def value(found: Headline, measure: Measure, output: int) -> float:
         return found.device_tokens_per_s
     if measure == "capacity":
         return float("nan") if found.sequences is None else found.sequences
+    if measure == "gap":
+        return found.stall_s
     return found.ttft_s[1] + (output - 1) * found.tpot_s
 
 

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from slmopt.advice.gains import gain
-from slmopt.advice.technique import Change, Gain, Technique
+from slmopt.advice.technique import WORTH, Change, Gain, Technique
 from slmopt.advice.techniques import TECHNIQUES
 from slmopt.specs.scenario import Scenario
-
-# A change below this is noise beside the width of the estimate.
-WORTH = 1.02
 
 
 @dataclass(frozen=True, slots=True)

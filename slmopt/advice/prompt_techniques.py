@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from slmopt.advice.technique import NOTHING, Change, Technique
+from slmopt.advice.gains import gain
+from slmopt.advice.technique import WORTH, Change, Technique
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
-from slmopt.theory.interference import chunked, whole
 from slmopt.theory.intermediates import score_bytes
-from slmopt.theory.roof import pass_time
 from slmopt.words import numbers as n
 
 ASSUMED_SHARED = 0.8
@@ -57,45 +54,46 @@ def trim_prompt(s: Scenario) -> Change:
 def chunk_prefill(s: Scenario) -> Change:
     """An arriving prompt fed in chunks beside everyone's decode steps."""
     fed = s.prompt - s.prefix_hit
+    if s.batching == "static":
+        return Change(None, "a fixed group decodes only once all of its prompts are in: none stalls another")
     if s.batch < 2:
         return Change(None, "nobody decodes beside the prompt: one sequence runs")
+    if s.prefill_chunk_tokens is not None and s.prefill_chunk_tokens <= CHUNK:
+        return Change(None, f"prompts come in chunks of {s.prefill_chunk_tokens:,} tokens already")
     if fed <= CHUNK:
         return Change(None, f"the {fed:,} tokens to feed are no more than one chunk of {CHUNK}")
-    setup = resolve(s)
-    if setup.prefill.estimate is None:
+    after = s.change(prefill_chunk_tokens=CHUNK)
+    if resolve(s).prefill.estimate is None:
         return Change(None, "no matrix rate is known, so neither is the prompt's time")
-    typical = evaluate(s).typical
-    at_once = whole(setup, typical.decode_roof, typical.prefill_roof)
-    parts = chunked(setup, typical.prefill_roof, CHUNK)
-    worth = replace(NOTHING, ttft=at_once.ttft_s / parts.ttft_s, gap=at_once.gap_s / parts.gap_s)
+    parts, at_once = evaluate(after).typical.stall_s, evaluate(s).typical.stall_s
     return Change(
-        None,
-        f"chunks of {CHUNK}: a prompt stalls the others for {n.seconds(parts.gap_s, 2)} in place of "
-        f"{n.seconds(at_once.gap_s, 2)}",
-        worth=worth,
+        after,
+        f"chunks of {CHUNK}: a prompt stalls the others for {n.seconds(parts, 2)} in place of {n.seconds(at_once, 2)}",
     )
 
 
 def fuse_attention(s: Scenario) -> Change:
-    """Attention's scores kept on chip: what this estimate assumes."""
+    """Attention's scores kept on chip. Where the scenario's kernels do that, what would be lost without it."""
     setup = resolve(s)
     extra = score_bytes(setup)
     if not extra:
         return Change(None, "the model is given as a parameter count: its heads are not known")
-    if setup.prefill.estimate is None:
+    if setup.prefill.estimate is None and not s.unfused:
         return Change(None, f"in the estimate already; it saves {n.bytes_(extra)} of traffic a prompt")
-    typical = evaluate(s).typical
-    cost = typical.prefill.cost
-    kept = pass_time(cost, typical.prefill_roof)
-    apart = pass_time(replace(cost, cache_bytes=cost.cache_bytes + extra), typical.prefill_roof)
-    factor = float(apart.seconds) / float(kept.seconds)
+    if s.unfused:
+        return Change(
+            s.change(attention_kernels="fused"),
+            f"{n.bytes_(extra)} of scores a prompt stay on chip",
+        )
+    worth = gain(s.change(attention_kernels="unfused"), s)
     what = f"in the estimate already: it keeps {n.bytes_(extra)} of a prompt's traffic on chip"
+    late = worth.ttft or 1.0
     note = (
-        f"; without it the first token would take {n.factor(factor)} as long"
-        if factor >= 1.02
+        f"; without it the first token would take {n.factor(late)} as long"
+        if late >= WORTH
         else ", which arithmetic hides here"
     )
-    return Change(None, what + note, worth=replace(NOTHING, ttft=factor), standing=True)
+    return Change(None, what + note, worth=worth, standing=True)
 
 
 PROMPT = (

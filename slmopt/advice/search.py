@@ -28,10 +28,12 @@ from slmopt.specs.setup import resolve
 from slmopt.specs.weights import bits_per_weight
 from slmopt.theory.forward import PassCost, forward
 from slmopt.theory.holders import holders
-from slmopt.theory.latency import decode_group, prefill_group
+from slmopt.theory.latency import decode_group, prefill, prefill_group
 from slmopt.theory.memory import capacity, sequences_that_fit
+from slmopt.theory.residency import load_seconds
 from slmopt.theory.roof import Roof, pass_time
 from slmopt.theory.roofline import estimate_roof, setup_terms
+from slmopt.theory.static_groups import steps_per_token
 
 Floats = npt.NDArray[np.float64]
 
@@ -133,7 +135,12 @@ def _on_all_devices(variant: Variant) -> pd.DataFrame:
     prompt = forward(setup_terms(first), [prefill_group(first)], "estimate")
     decode_roofs = [estimate_roof(setup, "decode", "typical") for setup in setups]
     prefill_roofs = [estimate_roof(setup, "prefill", "typical") for setup in setups]
-    ttft = np.where(np.isnan([roof.peak for roof in prefill_roofs]), np.nan, _times(prompt, prefill_roofs))
+    first_token = _times(prompt, prefill_roofs)
+    if s.prefill_chunk_tokens is not None:
+        passes = (prefill(setup, roof) for setup, roof in zip(setups, prefill_roofs, strict=True))
+        first_token = np.array([float(taken.seconds) for taken in passes])
+    first_token = first_token + np.array([load_seconds(setup, "estimate") for setup in setups])
+    ttft = np.where(np.isnan([roof.peak for roof in prefill_roofs]), np.nan, first_token)
     each = _times(decode, decode_roofs)
     # What is held follows from model, formats and engine; how many fit from the device's memory, too.
     held = capacity(first).held_now
@@ -141,7 +148,7 @@ def _on_all_devices(variant: Variant) -> pd.DataFrame:
     fit = np.array([float(sequences_that_fit(setup, float(s.depth))) for setup in setups])
     power = np.array([np.nan if setup.power_w is None else setup.power_w for setup in setups])
     price = np.array([np.nan if setup.price_per_hour is None else setup.price_per_hour for setup in setups])
-    rate = s.batch / each
+    rate = s.batch / each / float(steps_per_token(s, "estimate"))
     return pd.DataFrame(
         {
             "device": [device.id for device in devices],

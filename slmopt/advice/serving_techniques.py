@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from slmopt.advice.technique import NOTHING, Change, Technique
+from slmopt.advice.gains import gain
+from slmopt.advice.technique import Change, Technique
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.residency import ASSUMED_STORAGE_GBS, file_bytes, load_seconds, storage_gbs
 from slmopt.words import numbers as n
-
-# Cold loads of single cards from NVMe run at 1.0 to 4.6 GB/s (reference serving_effects.csv, S7-0037 to -0054, one card).
-ASSUMED_STORAGE_GBS = 2.0
 
 
 def fill_batch(s: Scenario) -> Change:
@@ -47,36 +44,50 @@ def _within_target(s: Scenario, most: int) -> int:
 
 
 def release(s: Scenario) -> Change:
-    """Finished sequences leave at once, and others take their place: what this estimate assumes.
+    """Finished sequences leave at once, and others take their place. Where they do, what a fixed group would lose.
 
-    A fixed group waits for its longest reply. With lengths spread exponentially around the mean the longest of B is
-    1 + 1/2 + … + 1/B times the mean, and the slots stand idle for the rest.
+    A fixed group waits for its longest reply (:mod:`slmopt.theory.static_groups`).
     """
     if s.batch < 2:
         return Change(None, "one sequence runs: no slot can stand idle beside it")
-    longest = sum(1.0 / k for k in range(1, min(s.batch, 100_000) + 1))
+    if s.batching == "static":
+        return Change(
+            s.change(batching="continuous"),
+            "slots are given on as soon as a reply ends",
+            "" if s.output_spread is not None else _EXPONENTIAL,
+        )
+    worth = gain(s.change(batching="static"), s)
+    lost = 1.0 / worth.throughput if worth.throughput else float("nan")
     return Change(
         None,
         f"in the estimate already; a fixed group of {s.batch:,} waits for its longest reply and would give "
-        f"{n.figures(1 / longest, 2)}× the tokens/s",
-        "if reply lengths spread exponentially",
-        worth=replace(NOTHING, throughput=longest),
+        f"{n.figures(lost, 2)}× the tokens/s",
+        "" if s.output_spread is not None else _EXPONENTIAL,
+        worth=worth,
         standing=True,
     )
 
 
+_EXPONENTIAL = "if reply lengths spread exponentially"
+
+
 def keep_resident(s: Scenario) -> Change:
-    """The model stays loaded: what this estimate assumes. A cold start reads the whole file first."""
-    setup = resolve(s)
-    known = setup.device.storage_gbs
-    rate = known or ASSUMED_STORAGE_GBS
-    load = setup.weight_bytes / (rate * 1e9)
-    what = f"in the estimate already; a cold start adds {n.seconds(load, 2)} to load {n.bytes_(setup.weight_bytes)}"
-    assumed = "" if known else f"if storage gives {n.trimmed(n.figures(rate))} GB/s"
-    if setup.prefill.estimate is None:
+    """The model stays loaded. Where it does, what a cold start would cost: it reads the whole file first."""
+    cold = s.change(residency="cold")
+    setup = resolve(cold)
+    rate = storage_gbs(setup)
+    load, size = load_seconds(setup, "estimate"), file_bytes(setup)
+    assumed = "" if rate is not None else f"if storage gives {ASSUMED_STORAGE_GBS:g} GB/s"
+    if s.residency == "cold":
+        return Change(
+            s.change(residency="resident"),
+            f"no wait of {n.seconds(load, 2)} for the file of {n.bytes_(size)}",
+            assumed,
+        )
+    what = f"in the estimate already; a cold start adds {n.seconds(load, 2)} to load {n.bytes_(size)}"
+    worth = gain(cold, s)
+    if worth.ttft is None:
         return Change(None, what, assumed)
-    first = float(evaluate(s).typical.prefill.seconds)
-    worth = replace(NOTHING, ttft=(load + first) / first)
     return Change(None, what, assumed, worth=worth, standing=True)
 
 

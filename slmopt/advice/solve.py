@@ -1,8 +1,10 @@
 """The input that just meets a target, by bisection on the ceiling or a level of the estimate.
 
-Every measure moves one way in every variable (more bandwidth is never slower, a longer prompt never faster; for
-throughput more sequences are never less), so the boundary between missing and meeting is one point, found between the
-variable's easiest and hardest value. Whole numbers are returned on the side that meets.
+A measure moves one way in a variable (more bandwidth is never slower, a longer prompt never faster; for throughput more
+sequences are never less), so the boundary between missing and meeting is one point, found between the variable's easiest
+and hardest value. Whole numbers are returned on the side that meets. Bits are cut where the operand changes that weights
+are multiplied as: 16-bit kernels reach more of a chip than those of narrower formats, so wider weights may meet a target
+that narrower ones miss. The hardest piece that meets it holds the answer.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from slmopt.advice.goals import meets
 from slmopt.advice.measures import At, MeasureName, measure, phases_at
 from slmopt.specs.base import SpecError
 from slmopt.specs.device import Device
+from slmopt.specs.formats import FP16_TO, INT4_BELOW, INT8_BELOW
 from slmopt.specs.library import library
 from slmopt.specs.model import Model
 from slmopt.specs.scenario import Scenario
@@ -104,7 +107,7 @@ def solve(
     given = partial(Solution, variable, unit=span.unit, target=(target, value), at=at)
     if refusal:
         return given(value=None, reachable=False, why=refusal)
-    change = _setter(scenario, variable)
+    change = setter(scenario, variable)
 
     def found(x: float) -> float:
         try:
@@ -112,20 +115,42 @@ def solve(
         except SpecError:
             return math.nan
 
-    easy, hard = span.easy, span.hard
+    def good(x: float) -> bool:
+        return meets(name, found(x), wanted)
+
+    pieces = _pieces(scenario, variable, name, found)
+    for easy, hard in pieces:
+        if good(easy):
+            every = all(good(end) for _, end in pieces)
+            just = hard if good(hard) else _bisect(good, easy, hard, tolerance, whole=span.whole)
+            why = "every value does" if every else ""
+            return given(value=just, reachable=True, why=why, reached=found(just) / scale, any_value=every)
+    easiest = pieces[-1][0]
+    best = found(easiest) / scale
+    now = measure(evaluate(scenario), name, at) / scale
+    return given(value=None, reachable=False, why=_limit(variable, span, easiest, best, now), reached=best)
+
+
+def _pieces(
+    s: Scenario, variable: Variable, name: MeasureName, found: Callable[[float], float]
+) -> tuple[tuple[float, float], ...]:
+    """(easiest, hardest) value of each stretch on which the measure moves one way; the hardest stretch first."""
+    span = SPANS[variable]
     if variable == "batch" and name == "tokens_per_s":
-        easy, hard = hard, easy
-    if not meets(name, found(easy), wanted):
-        best = found(easy) / scale
-        now = measure(evaluate(scenario), name, at) / scale
-        why = _limit(variable, span, easy, best, now)
-        return given(value=None, reachable=False, why=why, reached=best)
-    if meets(name, found(hard), wanted):
-        return given(
-            value=hard, reachable=True, why="every value does", reached=found(hard) / scale, any_value=True
-        )
-    just = _bisect(lambda x: meets(name, found(x), wanted), easy, hard, tolerance, whole=span.whole)
-    return given(value=just, reachable=True, why="", reached=found(just) / scale)
+        most = span.hard
+        if s.batching == "static":
+            # Fixed groups wait for their longest reply: beyond some size more sequences give less.
+            most = max((2.0**power for power in range(20)), key=found)
+        return ((most, span.easy),)
+    if variable != "bits":
+        return ((span.easy, span.hard),)
+    inf = math.inf
+    return (
+        (math.nextafter(FP16_TO, inf), span.hard),
+        (INT8_BELOW, FP16_TO),
+        (INT4_BELOW, math.nextafter(INT8_BELOW, 0.0)),
+        (span.easy, math.nextafter(INT4_BELOW, 0.0)),
+    )
 
 
 def devices_that_meet(scenario: Scenario, target: str, value: float, at: At = "typical") -> Solution:
@@ -202,7 +227,8 @@ def _cannot(s: Scenario, variable: Variable, name: MeasureName, at: At) -> str:
     return ""
 
 
-def _setter(s: Scenario, variable: Variable) -> Callable[[float], Scenario]:
+def setter(s: Scenario, variable: Variable) -> Callable[[float], Scenario]:
+    """The scenario as a function of one input."""
     if variable == "bits":
         return lambda x: comparable(s, s.change(weight_bits=x))
     if variable == "acceptance":

@@ -12,6 +12,9 @@ from slmopt.specs.scenario import Scenario
 Pile = Literal["fewer_bytes", "more_tokens", "capacity", "prefill", "hardware", "software"]
 Phase = Literal["decode", "prefill", "capacity"]
 
+WORTH = 1.02
+"""A change below this is noise beside the width of the estimate."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gain:
@@ -28,15 +31,11 @@ class Gain:
     gap: float | None = None
 
 
-NOTHING = Gain(1.0, 1.0, 1.0, 1.0, 1.0)
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
     """A technique applied: the new scenario and what was changed, or why it cannot be (then ``after`` is None).
 
-    ``worth`` is the gain where the scenario has no field for what changes. With ``standing`` the estimate assumes the
-    technique already, and ``worth`` is what would be lost without it.
+    With ``standing`` the scenario has the technique already, and ``worth`` is what would be lost without it.
     """
 
     after: Scenario | None

@@ -12,17 +12,22 @@ from slmopt.advice.diagnosis import METRICS, Diagnosis, diagnose
 from slmopt.advice.goals import Goal, goals
 from slmopt.advice.nearest import smallest_changes
 from slmopt.advice.observed import Observed, observe
-from slmopt.advice.order import Stack, stack
+from slmopt.advice.order import stack
 from slmopt.advice.plan import Trial, plan
+from slmopt.advice.quality import Scores, best_format, formats_compared
+from slmopt.cli.advice_json import advice_json, plain, quality_json, with_played
 from slmopt.cli.arguments import add_scenario_flags, as_flags, scenario_from
 from slmopt.cli.compare import read_file
 from slmopt.cli.estimate import check_finite
 from slmopt.cli.inputs import number, whole
 from slmopt.cli.output import aligned, as_json, say
 from slmopt.cli.parser import add_json_flag
+from slmopt.cli.played import add_simulate_flag, played, played_json
+from slmopt.cli.scores import add_score_flags, scores_of
 from slmopt.measured.compare import compare
 from slmopt.measured.placed import Facts
 from slmopt.measured.table import concat
+from slmopt.serving.played import Played
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario
 from slmopt.theory.evaluation import Evaluation, evaluate
@@ -31,6 +36,8 @@ from slmopt.words import diagnosis as diagnosis_words
 from slmopt.words import goals as goal_words
 from slmopt.words import order as order_words
 from slmopt.words import plan as plan_words
+from slmopt.words import played as played_words
+from slmopt.words import quality as quality_words
 
 
 def add_commands(commands: Any) -> None:
@@ -53,6 +60,8 @@ def add_commands(commands: Any) -> None:
     wanted.add_argument(
         "--rate", metavar="R", type=number, help="requests a second: times are then p95 with queueing"
     )
+    add_simulate_flag(parser)
+    add_score_flags(parser)
     parser.add_argument(
         "--measured",
         metavar="FILE",
@@ -74,14 +83,28 @@ def run(options: argparse.Namespace) -> list[str]:
         say(f"warning: {warning}")
     seen = _observed(options.measured, evaluation)
     found, trials, judged = diagnose(made, seen), plan(made), goals(evaluation)
+    simulated, scores = played(options, made), scores_of(options)
     if options.json:
         advice = advice_json(evaluation, found, trials, judged)
+        if simulated is not None:
+            targets = with_played(advice["targets"], simulated)
+            advice = {**advice, "simulation": played_json(simulated), "targets": targets}
         items = [
             {"id": item.id, "state": item.state, "text": checklist_words.text(item)}
-            for item in checklist(made, seen)
+            for item in checklist(made, seen, scores)
         ]
+        if scores is not None:
+            advice = {**advice, "quality": quality_json(made, scores)}
         return as_json({**advice, "checklist": items, "assumed": list(assumed)})
-    return list(_lines(evaluation, found, trials, judged, assumed))
+    lines = list(_lines(evaluation, found, trials, judged, assumed, simulated))
+    return lines if scores is None else [*lines, "", "Quality", *_quality_lines(made, scores)]
+
+
+def _quality_lines(made: Scenario, scores: Scores) -> list[str]:
+    rows = formats_compared(made, scores)
+    said = [quality_words.evaluated(row) for row in rows if row.score is not None]
+    said.append(quality_words.verdict(rows, best_format(rows), scores))
+    return [f"  {plain(line).replace(chr(92), '')}" for line in said]
 
 
 def _observed(files: list[str], e: Evaluation) -> Observed | None:
@@ -117,113 +140,51 @@ def with_targets(made: Scenario, options: argparse.Namespace) -> Scenario:
         raise SpecError(as_flags(text)) from error
 
 
-def advice_json(
-    e: Evaluation, found: Diagnosis, trials: tuple[Trial, ...], judged: tuple[Goal, ...]
-) -> dict[str, Any]:
-    """The contract's keys, and more beside them."""
-    s = e.setup.scenario
-    return {
-        "bottleneck": {metric: found[metric].part for metric in METRICS},
-        "without": {metric: dict(found[metric].gains) for metric in METRICS},
-        "diagnosis": {metric: _plain(diagnosis_words.sentence(e, found, metric)) for metric in METRICS},
-        "techniques": [_technique_json(e, found, trial) for trial in trials],
-        "targets": [
-            {
-                "name": target.name,
-                "target": target.target,
-                "value": target.typical if target.typical is not None else target.ceiling,
-                "met": target.verdict == "met",
-                "verdict": target.verdict,
-                "ceiling": target.ceiling,
-                "unit": target.unit,
-                "p95": target.p95,
-            }
-            for target in judged
-        ],
-        "changes": [
-            {"target": goal.name, "change": _plain(goal_words.way(way)), "factor": way.factor}
-            for goal, ways in smallest_changes(s)
-            for way in ways
-        ],
-        "order": {
-            "articles": _order_json(stack(s, "reply", "articles")),
-            "best": _order_json(stack(s, "reply", "best")),
-        },
-    }
-
-
-def _plain(markdown: str) -> str:
-    return markdown.replace("**", "").replace("\u00a0", " ")
-
-
-def _technique_json(e: Evaluation, found: Diagnosis, trial: Trial) -> dict[str, Any]:
-    gain = trial.gain
-    idle = plan_words.idle_reason(e, trial) if gain is not None else ""
-    return {
-        "id": trial.technique.id,
-        "name": trial.technique.name,
-        "step": trial.technique.step,
-        "pile": trial.technique.pile,
-        "applies": bool(trial.helps),
-        "why": _plain(" ".join(part for part in (plan_words.here(trial), idle) if part)),
-        "change": trial.change.what,
-        "assumed": trial.change.assumed,
-        "ttft_gain": None if gain is None else gain.ttft,
-        "tpot_gain": None if gain is None else gain.tpot,
-        "throughput_gain": None if gain is None else gain.throughput,
-        "capacity_gain": None if gain is None else gain.capacity,
-        "memory_gain": None if gain is None else gain.memory,
-        "stall_gain": None if gain is None else gain.gap,
-        "in_the_estimate": trial.change.standing,
-        "cost": trial.technique.cost,
-        "stops": _plain(plan_words.stops(trial, found)),
-    }
-
-
-def _order_json(found: Stack) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": step.technique.id,
-            "factor": step.factor,
-            "reply_s": step.after,
-            "assumed": step.change.assumed,
-        }
-        for step in found.steps
-    ]
-
-
 def _lines(
     e: Evaluation,
     found: Diagnosis,
     trials: tuple[Trial, ...],
     judged: tuple[Goal, ...],
     assumed: tuple[str, ...],
+    run: Played | None,
 ) -> Iterator[str]:
     s = e.setup.scenario
     yield "What holds it back"
     for line in diagnosis_words.sentences(e, found):
-        yield f"  {_plain(line)}"
+        yield f"  {plain(line)}"
     if judged:
         yield ""
         yield "Targets"
-        yield from (f"  {_plain(goal_words.sentence(goal))}" for goal in judged)
-        yield from (f"  {_plain(goal_words.ways_sentence(goal, ways))}" for goal, ways in smallest_changes(s))
+        yield from (f"  {plain(goal_words.sentence(goal))}" for goal in judged)
+        changes = smallest_changes(s)
+        yield from (f"  {plain(goal_words.ways_sentence(goal, ways))}" for goal, ways in changes)
+        if changes and s.request_rate is not None:
+            yield f"  {played_words.CLOSED}"
+    if run is not None:
+        yield ""
+        yield "The same requests, played"
+        yield from (f"  {plain(line)}" for line in played_words.lines(run))
+        yield from (f"  {plain(line)}" for goal in judged if (line := played_words.verdict(run, goal)))
     yield ""
     yield "The best order here, for the whole reply"
     best = stack(s, "reply", "best")
-    yield from (f"  {at}. {_plain(line)}" for at, line in enumerate(order_words.lines(best), start=1))
+    yield from (f"  {at}. {plain(line)}" for at, line in enumerate(order_words.lines(best), start=1))
     if not best.steps:
         yield "  No technique of the list shortens a reply here."
     yield ""
     yield "Techniques, each alone (factors of estimates; 1: nothing)"
-    rows = [["", "first token", "time/token", "tokens/s", "sequences", "what"]]
-    rows += [_row(trial) for trial in trials if trial.gain is not None]
-    yield from (f"  {line}" for line in aligned(rows, right=(1, 2, 3, 4)))
+    told = [trial for trial in trials if trial.gain is not None]
+    rows = [["", "first token", "time/token", "tokens/s", "sequences", "memory", "stall", "what"]]
+    rows += [_row(trial) for trial in told]
+    yield from (f"  {line}" for line in aligned(rows, right=(1, 2, 3, 4, 5, 6)))
+    yield ""
+    yield "What each belongs to, costs, and after what it stops helping"
+    yield from (f"  {plain(plan_words.price(e, trial, found))}" for trial in told)
     idle = [trial for trial in trials if trial.gain is None and not trial.technique.rung_of]
     if idle:
         yield ""
         yield "Nothing to do"
-        yield from (f"  {trial.technique.name}: {_plain(trial.change.what)}" for trial in idle)
+        yield from (f"  {trial.technique.name}: {plain(trial.change.what)}" for trial in idle)
     if assumed:
         yield ""
         yield "Assumed"
@@ -231,7 +192,7 @@ def _lines(
 
 
 def _row(trial: Trial) -> list[str]:
-    cells = [_cell(plan_words.value(trial, metric)) for metric in METRICS]
+    cells = [_cell(plan_words.value(trial, metric)) for metric in (*METRICS, "memory", "gap")]
     condition = f" ({trial.change.assumed})" if trial.change.assumed else ""
     return [trial.technique.name, *cells, f"{trial.change.what}{condition}"]
 

@@ -11,7 +11,16 @@ from slmopt.specs.base import SpecError
 from slmopt.specs.device import RATES
 from slmopt.specs.formats import WeightFormat
 from slmopt.specs.places import HOST
-from slmopt.specs.scenario import Allocation, Engine, Parallel, Scenario, scenario
+from slmopt.specs.scenario import (
+    Allocation,
+    AttentionKernels,
+    Batching,
+    Engine,
+    Parallel,
+    Residency,
+    Scenario,
+    scenario,
+)
 
 # Scenario fields whose flag has another name; errors speak of flags.
 _FLAGS = {"cache_k": "kv", "cache_v": "kv-v", "allocation": "memory", "cpu_moe_layers": "n-cpu-moe"}
@@ -52,6 +61,7 @@ def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
         help="window layers keep the whole context (llama.cpp: --swa-full)",
     )
     _add_places(parser)
+    _add_serving(parser)
 
     load = parser.add_argument_group("workload (tokens)")
     load.add_argument("--batch", metavar="N", type=inputs.whole, help="sequences decoded together")
@@ -93,6 +103,9 @@ def add_scenario_flags(parser: argparse.ArgumentParser) -> None:
         type=inputs.number,
         help="what each further checked token adds to a step, as a share of it (measured; default: the pass's own)",
     )
+    draft.add_argument(
+        "--draft-heads-gb", metavar="GB", type=inputs.number, help="weights of heads that are built in"
+    )
 
     reach = parser.add_argument_group(
         "what is achieved (default: reference measurements of the device's class)"
@@ -132,6 +145,41 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
     places.add_argument("--host", metavar="D", help=f"what runs the rest: {FULL_NAMES} (default: {HOST})")
 
 
+def _add_serving(parser: argparse.ArgumentParser) -> None:
+    """How the engine feeds prompts, shares slots, keeps the model and attends."""
+    serve = parser.add_argument_group("how it serves")
+    serve.add_argument(
+        "--prefill-chunk-tokens",
+        metavar="N",
+        type=inputs.whole,
+        help="prompts come in pieces of N tokens beside everyone's next token (default: whole)",
+    )
+    serve.add_argument(
+        "--batching",
+        choices=get_args(Batching),
+        help="static: a group decodes until its longest reply ends (default: continuous)",
+    )
+    serve.add_argument(
+        "--output-spread",
+        metavar="X",
+        type=inputs.number,
+        help="standard deviation of reply lengths over their mean, 0 to 1, for static (default: 1)",
+    )
+    serve.add_argument(
+        "--residency",
+        choices=get_args(Residency),
+        help="cold: the first token waits for the model's file (default: resident)",
+    )
+    serve.add_argument(
+        "--storage-gbs", metavar="GB/s", type=inputs.number, help="rate at which storage gives that file"
+    )
+    serve.add_argument(
+        "--attention-kernels",
+        choices=get_args(AttentionKernels),
+        help="unfused: scores are written to memory and read again (default: fused)",
+    )
+
+
 def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...]]:
     """The scenario of the flags, and what was assumed where a flag was left out."""
     if options.draft_tokens and options.acceptance is None:
@@ -166,6 +214,13 @@ def scenario_from(options: argparse.Namespace) -> tuple[Scenario, tuple[str, ...
         "full_windows": options.full_windows,
         "draft_width": options.draft_width,
         "verify_cost": options.verify_cost,
+        "draft_heads_gb": options.draft_heads_gb,
+        "prefill_chunk_tokens": options.prefill_chunk_tokens,
+        "batching": options.batching,
+        "output_spread": options.output_spread,
+        "residency": options.residency,
+        "storage_gbs": options.storage_gbs,
+        "attention_kernels": options.attention_kernels,
         "engine": options.engine,
         "compute": options.compute,
         "allocation": options.memory,

@@ -61,13 +61,15 @@ def _answer(evaluation: Evaluation) -> Iterator[str]:
         yield "No matrix rate is known for these operands; with one, both can only be slower."
     else:
         yield f"Decode is limited by {SIDES[best.decode.bound]}: {speed}."
-        yield f"The first token is limited by {SIDES[best.prefill.bound]}: it takes {first}."
+        loaded = ", loading included" if best.latency.load_s else ""
+        yield f"The first token is limited by {SIDES[best.prefill.bound]}: it takes {first}{loaded}."
     held = evaluation.capacity
     if fits(evaluation) is False:
         most = held.max_sequences or 0
-        if most == 0 and held.usable is not None and held.weight_bytes > held.usable:
+        if most == 0 and held.usable is not None and held.fixed_bytes > held.usable:
+            weights = held.weight_bytes + held.draft_bytes
             yield (
-                f"It does not fit: weights of {numbers.bytes_(held.weight_bytes)} in {numbers.bytes_(held.usable)} of memory."
+                f"It does not fit: weights of {numbers.bytes_(weights)} in {numbers.bytes_(held.usable)} of memory."
             )
         else:
             yield f"It does not fit: {most:,} of {held.now:,} sequences do."
@@ -126,6 +128,23 @@ def _reply_rows(evaluation: Evaluation) -> Iterator[Row]:
     yield _row(
         evaluation, "  first token", "least", numbers.seconds, lambda p: _with_prefill(p, p.latency.ttft_s)
     )
+    if s.residency == "cold":
+        yield _row(
+            evaluation,
+            "  of it, loading the file",
+            "least",
+            numbers.seconds,
+            lambda p: p.latency.load_s,
+            spread=False,
+        )
+    if s.decodes_beside:
+        yield _row(
+            evaluation,
+            "  longest stall of the others",
+            "least",
+            numbers.seconds,
+            lambda p: _with_prefill(p, p.stall_s),
+        )
     if s.output > 1:
         yield _row(
             evaluation, "  each further token", "least", numbers.seconds, lambda p: _f(p.latency.tpot_s)
@@ -170,6 +189,8 @@ def _capacity_rows(evaluation: Evaluation) -> Iterator[Row]:
     if evaluation.setup.host is not None:
         yield [f"  {offload_words(evaluation.setup)}"]
     yield ["  weights", numbers.bytes_(held.weight_bytes)]
+    if held.draft_bytes:
+        yield ["  weights that draft", numbers.bytes_(held.draft_bytes)]
     yield ["  cache a token", numbers.bytes_(held.bytes_per_token)]
     yield [f"  cache a sequence of {s.depth:,} tokens", numbers.bytes_(held.bytes_per_sequence)]
     if held.usable is None:

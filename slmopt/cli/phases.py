@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import Setup
 from slmopt.theory.evaluation import Evaluation, Phases
@@ -58,13 +60,14 @@ def _pass_json(step: PassTime, seconds: str) -> dict[str, Any]:
     known = not math.isnan(float(step.compute_s))
     return {
         "weight_bytes": step.cost.weight_bytes,
-        "kv_bytes": step.cost.cache_bytes,
+        "kv_bytes": step.cost.cache_bytes - step.cost.score_bytes,
         "flops": step.cost.flops,
         "memory_s": step.memory_s,
         "compute_s": step.compute_s,
         seconds: step.seconds,
         "bound": step.bound if known else None,
         "intensity": step.cost.intensity,
+        **({"score_bytes": step.cost.score_bytes} if np.any(step.cost.score_bytes) else {}),
     }
 
 
@@ -99,10 +102,35 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
             "max_sequences": held.max_sequences,
             "fits": fits(evaluation),
         },
+        "serving": _serving_json(evaluation),
         "link": _link_json(evaluation),
         "memories": [_memory_json(setup, holder) for holder in holders(setup)],
         "offload": _offload_json(setup),
         "warnings": list(setup.warnings),
+    }
+
+
+def _serving_json(evaluation: Evaluation) -> dict[str, Any]:
+    """How the scenario serves, and what that costs: loading, the longest stall of the others, room for what drafts.
+
+    ``stall_s`` is null where nobody decodes beside a prompt, or its time is not known.
+    """
+    s, held = evaluation.setup.scenario, evaluation.capacity
+    costs = {
+        name: {
+            "load_s": phases.latency.load_s,
+            "stall_s": phases.stall_s if math.isfinite(prefill_seconds(phases)) else None,
+        }
+        for name, phases in (("ceiling", evaluation.ceiling), ("estimate", evaluation.typical))
+    }
+    return {
+        "prefill_chunk_tokens": s.prefill_chunk_tokens,
+        "batching": s.batching,
+        "residency": s.residency,
+        "attention_kernels": s.attention_kernels,
+        **costs,
+        "draft_weight_bytes": held.draft_bytes,
+        "draft_kv_bytes_per_sequence": held.draft_bytes_per_sequence,
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from slmopt.cli.arguments import add_scenario_flags
 from slmopt.cli.parser import add_json_flag
+from slmopt.cli.scores import add_score_flags
 
 
 def add_commands(commands: Any) -> None:
@@ -28,6 +29,7 @@ def add_commands(commands: Any) -> None:
         default=[],
         help="a benchmark file; give it again for more",
     )
+    add_score_flags(parser)
     add_json_flag(parser)
     parser.set_defaults(command=_run)
 

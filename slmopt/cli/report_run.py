@@ -10,6 +10,7 @@ from slmopt.cli.arguments import scenario_from
 from slmopt.cli.estimate import check_finite
 from slmopt.cli.inputs import read_bytes
 from slmopt.cli.output import as_json, say
+from slmopt.cli.scores import scores_of
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_many
 from slmopt.measured.placed import Facts
@@ -17,7 +18,7 @@ from slmopt.measured.text import MAX_BYTES
 from slmopt.reports.measured_part import measured_part
 from slmopt.reports.report import report
 from slmopt.reports.report_files import form_of
-from slmopt.reports.report_sections import Measured
+from slmopt.reports.report_sections import Measured, Own
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario
 from slmopt.theory.evaluation import evaluate
@@ -32,7 +33,8 @@ def run(options: argparse.Namespace) -> list[str]:
     for warning in evaluation.setup.warnings:
         say(f"warning: {warning}")
     found = _measured(options.measured, made) if options.measured else None
-    content = form.write(report(made, evaluation, found, date=datetime.now(UTC), assumed=assumed))
+    own = Own(scores=scores_of(options))
+    content = form.write(report(made, evaluation, found, date=datetime.now(UTC), assumed=assumed, own=own))
     try:
         Path(options.out).write_bytes(content)
     except OSError as error:

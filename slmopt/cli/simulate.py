@@ -74,7 +74,11 @@ def add_traffic_flags(parser: argparse.ArgumentParser) -> None:
     )
     came.add_argument("--seed", metavar="S", type=inputs.whole, help="another draw (default: 0)")
     serve = parser.add_argument_group("server (slots: --batch; cache: --memory)")
-    serve.add_argument("--policy", choices=ADMISSIONS, help="how requests are admitted (default: continuous)")
+    serve.add_argument(
+        "--policy",
+        choices=ADMISSIONS,
+        help="how requests are admitted (default: as the scenario batches and feeds prompts: continuous)",
+    )
     serve.add_argument("--token-budget", metavar="N", type=inputs.whole, help="tokens a pass, with chunked")
     serve.add_argument(
         "--rates",
@@ -111,11 +115,16 @@ def run(options: argparse.Namespace) -> list[str]:
 
 def policy_from(options: argparse.Namespace, made: Scenario) -> Policy:
     """The policy of the flags; errors speak of flags."""
+    own = "static" if made.batching == "static" else "chunked" if made.prefill_chunk_tokens else "continuous"
+    slots = SLOTS if options.batch is None else options.batch
+    budget = options.token_budget
+    if budget is None and made.prefill_chunk_tokens is not None:
+        budget = made.prefill_chunk_tokens + slots * (1 + made.draft_tokens)
     values = {
-        "admission": options.policy or "continuous",
+        "admission": options.policy or own,
         "memory": made.allocation,
-        "slots": SLOTS if options.batch is None else options.batch,
-        "token_budget": options.token_budget,
+        "slots": slots,
+        "token_budget": budget,
         "rates": options.rates or "typical",
     }
     return spoken(lambda: policy({name: value for name, value in values.items() if value is not None}))

@@ -29,7 +29,8 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
     reach = (usable or max(r.result.held_now for r in rows)) / 1e9
     for at, row in enumerate(rows):
         c = row.result
-        fixed = (c.weight_bytes + c.buffer_bytes + c.shared_bytes) / 1e9
+        fixed = (c.fixed_bytes + c.shared_bytes) / 1e9
+        drafts = c.draft_bytes / 1e9
         over = c.usable is not None and c.held_now > c.usable
         held = c.now * c.bytes_per_sequence / 1e9
         reach = max(reach, fixed + held)
@@ -43,6 +44,8 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
                 hoverinfo=None,
             )
         )
+        if drafts:
+            data.append(_drafts(drafts, at, c.weight_bytes / 1e9))
         cells = bar([held], [at], "over" if over else "memory", base=[fixed], hatched=over)
         if not over:
             cells["marker"]["color"] = theme.tint(theme.MEMORY, 0.5)
@@ -86,9 +89,17 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
     return theme.figure(data, layout)
 
 
+def _drafts(size: float, at: int, base: float) -> Spec:
+    """The weights that draft, over the bar of all that is held before the first sequence."""
+    found = bar([size], [at], "memory", base=[base])
+    found["marker"]["color"] = theme.tint(theme.MEMORY, 0.75)
+    return found
+
+
 def _first_words(c: Capacity) -> str:
     word = "sequence" if c.now == 1 else "sequences"
-    return f"weights {n.figures(c.weight_bytes / 1e9)}, {c.now:,} {word} {n.figures(c.now * c.bytes_per_sequence / 1e9)}"
+    drafts = f", drafts {n.figures(c.draft_bytes / 1e9)}" if c.draft_bytes else ""
+    return f"weights {n.figures(c.weight_bytes / 1e9)}{drafts}, {c.now:,} {word} {n.figures(c.now * c.bytes_per_sequence / 1e9)}"
 
 
 def _row_words(row: Named[Capacity], at: int, end: float, now_fit: int | None) -> list[Spec]:
@@ -103,7 +114,8 @@ def _row_words(row: Named[Capacity], at: int, end: float, now_fit: int | None) -
 def _hover(row: Named[Capacity]) -> str:
     c = row.result
     return (
-        f"<b>{row.name}</b><br>weights {n.bytes_(c.weight_bytes)}<br>a sequence {n.bytes_(c.bytes_per_sequence)}"
+        f"<b>{row.name}</b><br>weights {n.bytes_(c.weight_bytes)}"
+        f"{f'<br>what drafts {n.bytes_(c.draft_bytes)}' if c.draft_bytes else ''}<br>a sequence {n.bytes_(c.bytes_per_sequence)}"
         f"<br>{n.count(c.max_sequences)} fit"
     )
 

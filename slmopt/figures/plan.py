@@ -12,42 +12,43 @@ from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import note
 from slmopt.figures.theme import Spec
 from slmopt.words import numbers as n
-from slmopt.words.plan import METRIC_NAMES, METRICS, here, value
+from slmopt.words.plan import METRIC_NAMES, here, metrics, value
 
 # Gains beyond this factor look alike: the colour says "much", the number how much.
 _STRONGEST = 4.0
 # Four columns beside the names leave no room for words on a phone.
-_SHORT = {"ttft": "TTFT", "tpot": "TPOT", "throughput": "tok/s", "capacity": "fit"}
+_SHORT = {"ttft": "TTFT", "tpot": "TPOT", "throughput": "tok/s", "capacity": "fit", "gap": "stall"}
 
 
 def matrix(trials: Sequence[Trial]) -> theme.Figure:
     """One cell a technique and metric: the factor in words, tinted by its logarithm (measured green up, missed down)."""
+    shown = metrics(trials)
     cells: list[Spec] = []
     notes: list[Spec] = []
     for row, trial in enumerate(trials):
-        for column, metric in enumerate(METRICS):
+        for column, metric in enumerate(shown):
             factor = value(trial, metric)
             cells.append(_cell(row, column, factor))
             notes.append(note(column, row, _text(trial, factor), at="center", name=f"cell {row} {column}"))
-    for column, metric in enumerate(METRICS):
+    for column, metric in enumerate(shown):
         notes.append(
             note(column, -0.55, METRIC_NAMES[metric], at="center", up="bottom", name=f"head {column}")
         )
     hover = {
         "type": "scatter",
         "mode": "markers",
-        "x": [c for _ in trials for c in range(len(METRICS))],
-        "y": [r for r in range(len(trials)) for _ in METRICS],
+        "x": [c for _ in trials for c in range(len(shown))],
+        "y": [r for r in range(len(trials)) for _ in shown],
         "marker": {"size": 30, "opacity": 0},
         "hovertext": [
-            f"<b>{t.technique.name}</b><br>{t.change.what}<br>{here(t)}" for t in trials for _ in METRICS
+            f"<b>{t.technique.name}</b><br>{t.change.what}<br>{here(t)}" for t in trials for _ in shown
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
     names = [t.technique.name for t in trials]
-    short = {f"annotations[head {column}].text": _SHORT[metric] for column, metric in enumerate(METRICS)}
+    short = {f"annotations[head {column}].text": _SHORT[metric] for column, metric in enumerate(shown)}
     layout = base_layout(
-        x_limits=(-0.5, len(METRICS) - 0.5),
+        x_limits=(-0.5, len(shown) - 0.5),
         y_limits=(len(trials) - 0.45, -1.1),
         x_axis={"showticklabels": False},
         y_axis={

@@ -20,6 +20,7 @@ def what_ifs(rows: Sequence[tuple[str, Capacity]]) -> pd.DataFrame:
             {
                 "what": name,
                 "weights_gb": c.weight_bytes / 1e9,
+                "draft_weights_gb": c.draft_bytes / 1e9,
                 "sequence_gb": c.bytes_per_sequence / 1e9,
                 "held_now_gb": c.held_now / 1e9,
                 "usable_gb": None if c.usable is None else c.usable / 1e9,

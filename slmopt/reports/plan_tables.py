@@ -9,6 +9,7 @@ import pandas as pd
 from slmopt.advice.diagnosis import Diagnosis
 from slmopt.advice.order import Stack
 from slmopt.advice.plan import Trial
+from slmopt.theory.evaluation import Evaluation
 from slmopt.words.plan import METRICS, PHASES, PILES, here, stops, value
 
 
@@ -52,13 +53,13 @@ def steps(found: Stack) -> pd.DataFrame:
     return pd.DataFrame([start, *rows]).assign(measure=found.measure, order=found.order)
 
 
-def bottlenecks_markdown(trials: Sequence[Trial], found: Diagnosis) -> str:
+def bottlenecks_markdown(e: Evaluation, trials: Sequence[Trial], found: Diagnosis) -> str:
     """Technique, what it attacks, phase, pile, what it does here, after what it stops, and its cost, as a Markdown table."""
     head = (
         "| Technique | Attacks | Here | Stops after | Phase | Pile | Costs |\n|---|---|---|---|---|---|---|"
     )
     rows = [
-        f"| {t.technique.name} | {t.technique.attacks} | {here(t)} | {stops(t, found)} | {PHASES[t.technique.phase]} "
+        f"| {t.technique.name} | {t.technique.attacks} | {here(t)} | {stops(e, t, found)} | {PHASES[t.technique.phase]} "
         f"| {PILES[t.technique.pile]} | {t.technique.cost} |"
         for t in trials
     ]

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from slmopt._version import __version__
-from slmopt.reports.report_sections import Measured, Section, sections
+from slmopt.reports.report_sections import Measured, Own, Section, sections
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.scenario import scenario as checked
 from slmopt.theory.evaluation import Evaluation, evaluate
@@ -64,6 +64,7 @@ def report(
     *,
     date: datetime,
     assumed: Sequence[str] = (),
+    own: Own | None = None,
 ) -> Report:
     """The report of a scenario.
 
@@ -77,6 +78,8 @@ def report(
         When the report is made; shown in UTC, a moment without a zone is taken for UTC.
     assumed
         What stood in for facts that nobody gave, in plain words; it joins the assumptions.
+    own
+        What only the user knows: ticks of the checklist, and an evaluation of formats.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def report(
         scenario=shown,
         line=scenario_line(shown),
         headline=tuple(words.headline(evaluation)),
-        sections=sections(shown, measured),
+        sections=sections(shown, measured, own),
         assumptions=(*words.assumptions(evaluation), *map(escape, assumed)),
         sources=tuple(source_lines(evaluation)),
         version=__version__,

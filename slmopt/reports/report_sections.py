@@ -12,7 +12,10 @@ from slmopt.advice.checklist import checklist
 from slmopt.advice.diagnosis import diagnose
 from slmopt.advice.drafting import drafting
 from slmopt.advice.goals import goals
+from slmopt.advice.nearest import smallest_changes
+from slmopt.advice.observed import observe
 from slmopt.advice.plan import plan
+from slmopt.advice.quality import Scores, best_format, formats_compared
 from slmopt.figures.measured_marks import Group
 from slmopt.figures.named import Named
 from slmopt.reports import pictures
@@ -37,6 +40,7 @@ from slmopt.words import memory as memory_words
 from slmopt.words import model as model_words
 from slmopt.words import overview as overview_words
 from slmopt.words import plan as plan_words
+from slmopt.words import quality as quality_words
 from slmopt.words import roofline as roofline_words
 from slmopt.words import speculation as speculation_words
 from slmopt.words.engines import rule_lines
@@ -83,11 +87,23 @@ class Measured:
     table: pd.DataFrame
 
 
-def sections(scenario: Scenario, measured: Measured | None = None) -> tuple[Section, ...]:
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What only the user knows: items of the checklist ticked by hand (their ids), and an evaluation of formats."""
+
+    ticked: frozenset[str] = frozenset()
+    scores: Scores | None = None
+
+
+def sections(
+    scenario: Scenario, measured: Measured | None = None, own: Own | None = None
+) -> tuple[Section, ...]:
     """All sections in the order of the pages; measurements only where there are any."""
     found = []
     for page in QUESTIONS:
-        if page in _MAKERS:
+        if page == "plan":
+            found.append(_plan(scenario, measured, own or Own()))
+        elif page in _MAKERS:
             found.append(_MAKERS[page](scenario))
         elif measured is not None:
             found.append(_measurements(measured))
@@ -161,18 +177,33 @@ def _speculation(scenario: Scenario) -> Section:
     )
 
 
-def _plan(scenario: Scenario) -> Section:
+def _plan(scenario: Scenario, measured: Measured | None, own: Own) -> Section:
     e, trials = evaluate(scenario), plan(scenario)
     words = plan_words
+    seen = None if measured is None else observe(measured.rows, e.setup)
+    items = checklist(scenario, seen, own.scores)
     notes = [
-        *diagnosis_words.sentences(e, diagnose(scenario)),
+        *diagnosis_words.sentences(e, diagnose(scenario, seen)),
         *(goal_words.sentence(goal) for goal in goals(e)),
+        *(goal_words.ways_sentence(goal, ways) for goal, ways in smallest_changes(scenario)),
         *words.steps(e, trials),
-        *(escape(checklist_words.line(item)) for item in checklist(scenario)),
+        *_quality(scenario, own.scores),
+        *(escape(checklist_words.line(item, ticked=item.id in own.ticked)) for item in items),
     ]
     return _section(
         "plan", scenario, words.answer(trials), words.tiles(trials), arithmetic.plan(e, trials), notes
     )
+
+
+def _quality(scenario: Scenario, scores: Scores | None) -> list[str]:
+    """Formats that the user evaluated, and which is the fastest that passes."""
+    if scores is None or not scores.task:
+        return []
+    rows = formats_compared(scenario, scores)
+    return [
+        *(quality_words.evaluated(row) for row in rows if row.score is not None),
+        quality_words.verdict(rows, best_format(rows), scores),
+    ]
 
 
 def _model(scenario: Scenario) -> Section:
@@ -201,7 +232,6 @@ _MAKERS: Mapping[str, Callable[[Scenario], Section]] = MappingProxyType(
         "memory": _memory,
         "first-token": _first_token,
         "speculation": _speculation,
-        "plan": _plan,
         "model": _model,
     }
 )

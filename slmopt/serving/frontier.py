@@ -23,6 +23,7 @@ from slmopt.theory.batching import largest_batch_within
 from slmopt.theory.evaluation import Evaluation, Phases
 from slmopt.theory.latency import decode_step, prefill
 from slmopt.theory.roofline import LEVELS
+from slmopt.theory.static_groups import steps_per_token
 
 Array = npt.NDArray[np.float64]
 
@@ -121,9 +122,11 @@ def _phases(evaluation: Evaluation) -> dict[str, Phases]:
 def _line(phase: Phases, batch: Array) -> Line:
     setup = phase.setup
     step = np.asarray(decode_step(setup, phase.decode_roof, batch).seconds)
-    first = float(phase.prefill.seconds)
-    output = setup.scenario.output
-    device = batch * output / (batch * first + (output - 1) * step)
+    s = setup.scenario
+    first = float(prefill(setup, phase.prefill_roof, alone=True).seconds)
+    output = s.output
+    steps = (output - 1) * steps_per_token(s, phase.decode_roof.kind, batch)
+    device = batch * output / (batch * first + steps * step)
     price = np.nan if setup.price_per_hour is None else setup.price_per_hour / 3600 * 1e6
     power = np.nan if setup.power_w is None else setup.power_w
     return Line(device, batch / step, 1.0 / step, price / device, power / device)

@@ -105,7 +105,8 @@ def sharing(scenario: Scenario, prefix: int | None = None, points: int = 51) -> 
     depth = float(scenario.depth)
     roof = estimate_roof(apart, "prefill", "typical")
     miss, hit = (
-        float(prefill(apart, roof, float(scenario.prompt), float(cached)).seconds) for cached in (0, tokens)
+        float(prefill(apart, roof, float(scenario.prompt), float(cached), alone=True).seconds)
+        for cached in (0, tokens)
     )
     share = np.linspace(0.0, 1.0, points)
     return Sharing(
@@ -146,7 +147,7 @@ def moving(setup: Setup, link_bytes_per_s: float, latency_s: float = 0.0, points
     held = np.asarray(cache_bytes(setup.model, *setup.cache, context), dtype=np.float64)
     load = held / link_bytes_per_s + latency_s
     roof = estimate_roof(setup, "prefill", "typical")
-    computed = np.asarray(prefill(setup, roof, context, np.zeros_like(context)).seconds)
+    computed = np.asarray(prefill(setup, roof, context, np.zeros_like(context), alone=True).seconds)
     slower = np.flatnonzero(load >= computed)
     start = 0 if not slower.size else int(slower[-1]) + 1
     at = int(np.searchsorted(context, now))
@@ -189,8 +190,8 @@ def sessions(setup: Setup, turns: int, asked: int, answered: int, think_s: float
     context = prompt + answered
     cached = np.where(number > 1, prompt - asked - 1, 0.0)
     roof, step = estimate_roof(setup, "prefill", "typical"), estimate_roof(setup, "decode", "typical")
-    reused = np.asarray(prefill(setup, roof, prompt, cached).seconds)
-    again = np.asarray(prefill(setup, roof, prompt, np.zeros_like(prompt)).seconds)
+    reused = np.asarray(prefill(setup, roof, prompt, cached, alone=True).seconds)
+    again = np.asarray(prefill(setup, roof, prompt, np.zeros_like(prompt), alone=True).seconds)
     middle = prompt + 0.5 * (answered - 1)
     writing = (answered - 1) * np.asarray(decode_step(setup, step, 1.0, middle).seconds)
     busy = (reused + writing) / (reused + writing + think_s)

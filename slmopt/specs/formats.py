@@ -23,6 +23,10 @@ KERNELS: dict[str, tuple[Rate, ...]] = {
 }
 
 
+INT4_BELOW, INT8_BELOW, FP16_TO = 5.5, 10.0, 16.0
+"""Bits a weight at which the operand changes that a format without a named one is multiplied as."""
+
+
 class StoredTensor(Spec):
     """What a file holds for one tensor of a model: weights, and bytes with their scales (over all layers and copies)."""
 
@@ -74,7 +78,15 @@ class WeightFormat(Sourced):
         if self.operand is not None:
             return self.operand
         bits = self.bits or self.stored_bits or 16.0
-        return "int4" if bits < 5.5 else "int8" if bits < 10 else "fp16" if bits <= 16 else "fp32"
+        return (
+            "int4"
+            if bits < INT4_BELOW
+            else "int8"
+            if bits < INT8_BELOW
+            else "fp16"
+            if bits <= FP16_TO
+            else "fp32"
+        )
 
 
 class CacheFormat(Sourced):

@@ -17,6 +17,9 @@ SCHEMA_VERSION = 1
 Engine = Literal["exact", "llama.cpp", "vllm", "sglang"]
 Allocation = Literal["paged", "reserved"]
 Parallel = Literal["tensor", "pipeline", "expert"]
+Batching = Literal["continuous", "static"]
+Residency = Literal["resident", "cold"]
+AttentionKernels = Literal["fused", "unfused"]
 
 Tokens = Annotated[int, Field(ge=0, le=100_000_000)]
 Positive = Annotated[float, Field(gt=0)]
@@ -50,6 +53,8 @@ UNITS: dict[str, str] = {
     "request_rate": "requests/s",
     "draft_width": "candidates",
     "draft_tokens": "tokens",
+    "draft_heads_gb": "GB",
+    "prefill_chunk_tokens": "tokens",
     "power_w": "W",
     "price_per_hour": "per hour",
     "gbs": "GB/s",
@@ -76,6 +81,16 @@ class Scenario(Spec):
     Drafting: ``draft_width`` candidates are drafted at each place of a tree (1: a chain); ``draft_device`` runs the draft
     model where it is not the scenario's device; ``verify_cost`` is what each further checked token adds to a step, as a
     share of it (None: what the pass says). ``request_rate`` is how many requests arrive a second.
+
+    ``draft_heads_gb`` are the weights of heads that are built in (EAGLE, Medusa, prediction layers) and stored beside the
+    model's own.
+
+    How the engine serves: ``prefill_chunk_tokens`` feeds a prompt in pieces of so many tokens, each in a pass with the
+    next tokens of those who decode (None: whole, while they wait). ``batching`` "static" decodes a group until its longest
+    reply ends; ``output_spread`` is the standard deviation of reply lengths as a share of their mean (None: 1 where it is
+    needed, as of exponential lengths). ``residency`` "cold": the request finds the model not loaded, and waits until
+    ``storage_gbs`` (None: the device's) has brought its file. ``attention_kernels`` "unfused" write attention's scores to
+    memory and read them again.
 
     ``parallel`` says how several ``devices`` share the model; ``link_gbs`` (per direction) and ``link_latency_us`` override
     the link that joins them, or with partial offload the one between card and host. ``gpu_layers`` and
@@ -133,6 +148,14 @@ class Scenario(Spec):
     draft_device: str | Device | None = None
     draft_width: Annotated[int, Field(ge=1, le=64)] = 1
     verify_cost: Annotated[float, Field(ge=0, le=10)] | None = None
+    draft_heads_gb: Annotated[float, Field(ge=0)] | None = None
+
+    prefill_chunk_tokens: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    batching: Batching = "continuous"
+    output_spread: Annotated[float, Field(ge=0, le=1)] | None = None
+    residency: Residency = "resident"
+    storage_gbs: Positive | None = None
+    attention_kernels: AttentionKernels = "fused"
 
     target_ttft_ms: Positive | None = None
     target_tpot_ms: Positive | None = None
@@ -190,6 +213,21 @@ class Scenario(Spec):
     def depth(self) -> int:
         """Cached tokens a sequence at which decode and capacity are evaluated."""
         return self.prompt + self.output if self.context is None else self.context
+
+    @property
+    def decodes_beside(self) -> bool:
+        """Whether others decode while a prompt comes in: not beside a single sequence, nor before a fixed group starts."""
+        return self.batch > 1 and self.batching == "continuous"
+
+    @property
+    def unfused(self) -> bool:
+        """Whether attention's kernels write scores to memory and read them again."""
+        return self.attention_kernels == "unfused"
+
+    @property
+    def reply_spread(self) -> float:
+        """``output_spread``, or 1 where it is not given."""
+        return 1.0 if self.output_spread is None else self.output_spread
 
     @property
     def target_ttft_s(self) -> float | None:

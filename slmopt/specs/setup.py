@@ -17,12 +17,17 @@ from slmopt.specs.rates import Factors, PhasePeak, achieved, of_fit, phase_peak
 from slmopt.specs.scenario import UNITS, Scenario, named
 from slmopt.specs.weights import stored_bytes
 
+ASSUMED_STORAGE_GBS = 2.0
+"""Where no rate is stated: cold loads of single cards from NVMe run at 1.0 to 4.6 GB/s (reference serving_effects.csv,
+S7-0037 to -0054, one card)."""
+
 
 @dataclass(frozen=True)
 class Setup:
     """A resolved scenario. Bytes, bytes/s, FLOP/s; ``capacity`` is None where the device's memory is unknown.
 
-    Bandwidth, capacity and rates are those of one device. ``wire`` joins several, or card and ``host``; the latter is
+    Bandwidth, capacity and rates are those of one device. ``draft_bytes`` are the weights of what drafts on it: a draft
+    model's in the scenario's format, and heads built in. ``wire`` joins several, or card and ``host``; the latter is
     None unless part of the model may stay there.
     """
 
@@ -44,7 +49,14 @@ class Setup:
     price_per_hour: float | None
     wire: Wire | None = None
     host: Host | None = None
+    draft_bytes: float = 0.0
     warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def draft_here(self) -> Model | None:
+        """The draft model that the scenario's device holds; None where none drafts, or elsewhere."""
+        s = self.scenario
+        return self.draft if s.draft_tokens and s.draft_device is None else None
 
     @property
     def cache(self) -> tuple[CacheFormat, CacheFormat]:
@@ -93,12 +105,29 @@ def resolve(scenario: Scenario) -> Setup:
         price_per_hour=device.price_per_hour if scenario.price_per_hour is None else scenario.price_per_hour,
         wire=wire,
         host=host,
+        draft_bytes=_draft_bytes(scenario, weights, draft),
         warnings=(
             *_warnings(scenario, model),
+            *_storage_warnings(scenario, device),
             *_fit_warnings(scenario, stored_bytes(weights, model)),
             *_link_warnings(scenario, model, wire),
         ),
     )
+
+
+def _draft_bytes(s: Scenario, weights: WeightFormat, draft: Model | None) -> float:
+    """Weights that drafting keeps on the scenario's device, beside the model's own."""
+    if not s.draft_tokens:
+        return 0.0
+    heads = (s.draft_heads_gb or 0.0) * GB
+    return heads + (0.0 if draft is None or s.draft_device is not None else stored_bytes(weights, draft))
+
+
+def _storage_warnings(s: Scenario, device: Device) -> tuple[str, ...]:
+    if s.residency == "resident" or s.storage_gbs is not None or device.storage_gbs is not None:
+        return ()
+    assumed = f"the estimate of a cold start takes {ASSUMED_STORAGE_GBS:g} GB/s, the ceiling leaves it out: give it."
+    return (f"The storage rate of {device.name} is not known: {assumed}",)
 
 
 def _sold_capacity(device: Device) -> float | None:

@@ -13,6 +13,7 @@ from slmopt.theory.forward import Kind, Numbers
 from slmopt.theory.latency import decode_group, decode_step
 from slmopt.theory.roof import PassTime, Roof
 from slmopt.theory.roofline import run, setup_terms
+from slmopt.theory.static_groups import steps_per_token
 
 FAR = 2.0**40
 _SPAN = 2.0**20
@@ -68,7 +69,8 @@ def batch_curve(setup: Setup, roof: Roof, batch: Numbers, context: Numbers | Non
     """Decode at each ``batch`` (any shape; broadcasts with ``context``)."""
     step = decode_step(setup, roof, batch, context)
     user = 1.0 / step.seconds
-    return BatchCurve(batch, step, batch * user, user)
+    useful = steps_per_token(setup.scenario, roof.kind, batch)
+    return BatchCurve(batch, step, batch * user / useful, user)
 
 
 def slopes(setup: Setup, roof: Roof, context: float) -> Slopes:

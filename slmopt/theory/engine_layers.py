@@ -62,7 +62,8 @@ class Cache:
     split KV heads and states, never a latent or an indexer's key. ``micro_batch`` and ``full_windows`` as in the
     scenario. ``latent``: how llama.cpp and its forks keep latent attention: the latent alone, with a transposed copy for
     the values, or expanded to every head's keys and values (files and builds without latent attention). ``counts`` are
-    the layers of each group that lie in this memory; None where all do.
+    the layers of each group that lie in this memory; None where all do. ``beside``: a draft model whose cache lies in this
+    memory, too, for the same sequences.
     """
 
     model: Model
@@ -76,6 +77,7 @@ class Cache:
     full_windows: bool = False
     latent: LatentLayout = "latent"
     counts: tuple[int, ...] | None = None
+    beside: Model | None = None
 
     @property
     def own_block(self) -> int:
@@ -84,11 +86,13 @@ class Cache:
 
     @cached_property
     def kept(self) -> tuple[Kept, ...]:
-        """What the model's layers in this memory keep on one of the devices."""
-        if self.counts is None:
-            return self.whole
-        counts = self.counts
-        return tuple(replace(one, layers=counts[one.group]) for one in self.whole if counts[one.group])
+        """What the model's layers in this memory, and a draft's, keep on one of the devices."""
+        counts, found = self.counts, self.whole
+        if counts is not None:
+            found = tuple(replace(one, layers=counts[one.group]) for one in found if counts[one.group])
+        if self.beside is None:
+            return found
+        return found + kept_layers(self.beside, self.k, self.v, self.devices, self.latent)
 
     @property
     def whole(self) -> tuple[Kept, ...]:

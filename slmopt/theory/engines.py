@@ -68,6 +68,7 @@ def cache_of(setup: Setup, allocation: Allocation | None = None) -> Cache:
         devices=1 if s.parallel == "pipeline" else s.devices,
         micro_batch=engine_llama.MICRO_BATCH if s.micro_batch is None else s.micro_batch,
         full_windows=bool(s.full_windows),
+        beside=setup.draft_here,
     )
 
 

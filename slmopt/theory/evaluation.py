@@ -9,11 +9,13 @@ from functools import cached_property, lru_cache
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.batching import Crossover, crossover
+from slmopt.theory.interference import stall_seconds
 from slmopt.theory.latency import Latency, decode_step, latency, prefill
 from slmopt.theory.memory import Capacity, capacity
 from slmopt.theory.roof import PassTime, Roof
 from slmopt.theory.roofline import LEVELS, Level, roofs
 from slmopt.theory.speculation import Speculation, speculation
+from slmopt.theory.static_groups import steps_per_token
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,17 @@ class Phases:
         """What drafting gains; None where acceptance or cost is not given."""
         return speculation(self.setup, self.decode_roof)
 
+    @cached_property
+    def stall_s(self) -> float:
+        """The longest wait between two tokens of the others while a prompt arrives; NaN where nobody decodes beside it."""
+        return stall_seconds(self.setup, self.decode_roof, self.prefill_roof)
+
     @property
     def device_tokens_per_s(self) -> float:
         """Decode throughput of all sequences at the scenario's batch and context."""
-        return self.setup.scenario.batch / float(self.decode.seconds)
+        s = self.setup.scenario
+        useful = float(steps_per_token(s, self.decode_roof.kind))
+        return s.batch / float(self.decode.seconds) / useful
 
     @property
     def user_tokens_per_s(self) -> float:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from slmopt.specs.setup import Setup
 from slmopt.theory.latency import prefill
+from slmopt.theory.residency import load_seconds
 from slmopt.theory.roofline import LEVELS, Level, roofs
 
 Curve = npt.NDArray[np.float64]
@@ -43,8 +44,12 @@ def _curve(setup: Setup, x: Curve, prompt: Curve, hit: Curve) -> PromptCurve:
     ceiling = prefill(setup, found["ceiling"], prompt, hit)
     return PromptCurve(
         x=x,
-        ceiling=np.asarray(ceiling.seconds),
-        estimate={level: np.asarray(prefill(setup, found[level], prompt, hit).seconds) for level in LEVELS},
+        ceiling=np.asarray(ceiling.seconds) + load_seconds(setup, "ceiling"),
+        estimate={
+            level: np.asarray(prefill(setup, found[level], prompt, hit).seconds)
+            + load_seconds(setup, "estimate")
+            for level in LEVELS
+        },
         compute_s=np.asarray(ceiling.compute_s),
         memory_s=np.asarray(ceiling.memory_s),
     )
@@ -56,9 +61,10 @@ def longest_prompt(setup: Setup, target_s: float, level: Level | None = None) ->
     Under the ceiling, or under a level of the estimate; 0 where not even one token does, None where every length does.
     """
     roof = roofs(setup, "prefill")[level or "ceiling"]
+    left = target_s - load_seconds(setup, roof.kind)
 
     def meets(prompt: int) -> bool:
-        return float(prefill(setup, roof, float(prompt), 0.0).seconds) <= target_s
+        return float(prefill(setup, roof, float(prompt), 0.0).seconds) <= left
 
     if not meets(1):
         return 0

@@ -11,6 +11,10 @@ top-k keys that an indexer picks after reading every key of its own. A layer tha
 its window, one entry for every ``compress`` tokens; it reads and attends to all entries, or to the top-k of its indexer.
 A layer without a cache of its own reads another's: no distinct byte, so nothing in the ceiling.
 
+Kernels that are not fused write a score for each head and visible pair and read it again, and after the softmax a
+probability: four trips of one value (T. Dao et al., "FlashAttention" (2022), section 3.1). An estimate counts them where
+the scenario says so; a bound never does, since they need not leave the chip.
+
 Ignored, and how large it is: norms, rotary embedding, softmax and sampling (below 1 % of the operations of a layer wider
 than 512); activations that leave the chip (within the achievable fraction of an estimate); the tokens that a compressing
 layer gathers for its next entry (at most ``compress`` of them, whatever the context).
@@ -34,6 +38,9 @@ from slmopt.theory.terms import Term
 Numbers = float | npt.NDArray[np.float64]
 Kind = Literal["ceiling", "estimate"]
 
+SCORE_BYTES = 2.0
+SCORE_TRIPS = 4.0
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -53,7 +60,8 @@ class Group:
 class PassCost:
     """Bytes moved and operations done, by what they are for. All have the shape that the groups broadcast to.
 
-    ``tokens`` are those that the pass feeds, of all sequences. ``link_bytes`` go over the link of each of several devices,
+    ``tokens`` are those that the pass feeds, of all sequences. ``score_bytes``, a part of ``cache_bytes``, are attention's
+    scores where they leave the chip; a plain zero where they do not. ``link_bytes`` go over the link of each of several devices,
     in ``messages`` one after the other; plain zeros without.
     """
 
@@ -64,6 +72,7 @@ class PassCost:
     link_bytes: Numbers = 0.0
     messages: Numbers = 0.0
     tokens: Numbers = 1.0
+    score_bytes: Numbers = 0.0
 
     @property
     def bytes(self) -> Numbers:
@@ -86,12 +95,13 @@ def forward(terms: Sequence[Term], groups: Sequence[Group], kind: Kind = "ceilin
 
     ``kind`` "ceiling" counts the least that any implementation must move; "estimate" the expected number of distinct
     experts, E·(1 − (1 − k/E)^T) for T tokens under even routing, a shared prefix once per sequence, a cache once for
-    each layer that reads it, and the cache entries written.
+    each layer that reads it, the cache entries written, and what attention's scores move where its kernels are not fused.
     """
     tokens = _sum([_f(g.batch) * _f(g.new) for g in groups])
     wanted = _sum([_f(g.batch) * _f(g.logits) for g in groups])
     weight: Numbers = 0.0
     cache: Numbers = 0.0
+    scores: Numbers = 0.0
     matmul: Numbers = 0.0
     attention: Numbers = 0.0
     link: Numbers = 0.0
@@ -112,7 +122,10 @@ def forward(terms: Sequence[Term], groups: Sequence[Group], kind: Kind = "ceilin
         if not (term.cache_bytes or term.reread_bytes or term.pair_flops or term.state_bytes):
             continue
         for group in groups:
-            read, done = _attend(term, group, kind)
+            read, done, pairs = _attend(term, group, kind)
+            if term.unfused and kind == "estimate":
+                moved = SCORE_TRIPS * SCORE_BYTES * term.score_pairs * pairs
+                scores, read = scores + moved, read + moved
             cache = cache + read
             attention = attention + done
     given = (x for g in groups for x in (g.batch, g.new, g.past, g.logits, g.shared))
@@ -125,6 +138,7 @@ def forward(terms: Sequence[Term], groups: Sequence[Group], kind: Kind = "ceilin
         link_bytes=link,
         messages=messages,
         tokens=_shaped(tokens, shape),
+        score_bytes=_shaped(scores, shape) if any(term.unfused for term in terms) else 0.0,
     )
 
 
@@ -189,12 +203,13 @@ def _entry_pairs(tokens: Numbers, every: int, top_k: float) -> Numbers:
     return pairs if not np.isfinite(top_k) else pairs + top_k * (tokens - rising)
 
 
-def _attend(term: Term, group: Group, kind: Kind) -> tuple[Numbers, Numbers]:
-    """Bytes of cache read (and, in an estimate, written) and operations done by attention and states."""
+def _attend(term: Term, group: Group, kind: Kind) -> tuple[Numbers, Numbers, Numbers]:
+    """Bytes of cache read (and, in an estimate, written), operations of attention and states, and visible pairs."""
     batch, new, past = _f(group.batch), _f(group.new), _f(group.past)
     shared = _in_common(group, kind)
     read: Numbers = 0.0
     done: Numbers = 0.0
+    pairs: Numbers = 0.0
     top_k = np.inf if term.compress else term.top_k
     held = past
     if kind == "estimate" and term.cache_step > 1:
@@ -222,7 +237,7 @@ def _attend(term: Term, group: Group, kind: Kind) -> tuple[Numbers, Numbers]:
         done = done + term.index_pair_flops * batch * visible_pairs(past, new)
     if term.state_bytes:
         read = read + term.state_bytes * batch * np.where(past > 0, 2.0, 1.0)
-    return read, done
+    return read, done, batch * pairs
 
 
 def _compressed(

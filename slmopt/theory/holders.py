@@ -5,6 +5,8 @@
 * A pipeline: the fullest stage decides. Layers are dealt out evenly, the odd ones to the stages before the last, as vLLM
   does; the first stage has the embedding (and towers), the last the head (and prediction layers), a tied table both.
 * Partial offload: card and host (:mod:`slmopt.theory.offload`), the host's memory with nothing reserved.
+* What drafts (a draft model with its own cache, heads built in): 1/N on each of several devices, whole on the card, and on
+  the last stage of a pipeline, whose hidden values it needs.
 
 Source: vllm-project/vllm, vllm/distributed/utils.py (``get_pp_indices``, 2026).
 """
@@ -34,7 +36,7 @@ Place = Literal["device", "stage", "card", "host"]
 class Holder:
     """One memory. Bytes; ``capacity`` is None where unknown, ``share`` the part of it that the engine may fill.
 
-    ``unstated`` is what the engine keeps for itself beside the ``buffers`` that were entered, as (least, most).
+    ``weight_bytes`` are all weights, ``draft_bytes`` those of them that only draft. ``unstated`` is what the engine keeps for itself beside the ``buffers`` that were entered, as (least, most).
     """
 
     place: Place
@@ -44,6 +46,7 @@ class Holder:
     buffers: float
     unstated: tuple[float, float] | None
     cache: Cache
+    draft_bytes: float = 0.0
 
     @property
     def usable(self) -> float | None:
@@ -75,7 +78,8 @@ def holders(setup: Setup, allocation: Allocation | None = None) -> tuple[Holder,
         place="device",
         capacity=setup.capacity,
         share=memory_share(setup),
-        weight_bytes=setup.weight_bytes,
+        weight_bytes=setup.weight_bytes + setup.draft_bytes,
+        draft_bytes=setup.draft_bytes,
         buffers=setup.buffers,
         unstated=unstated(setup),
         cache=cache_of(setup, allocation),
@@ -87,7 +91,9 @@ def holders(setup: Setup, allocation: Allocation | None = None) -> tuple[Holder,
     if s.parallel == "pipeline":
         return tuple(_stages(setup, one))
     spread = s.parallel == "expert"
-    return (replace(one, weight_bytes=_split_bytes(setup.model, setup.weights, s.devices, spread, one)),)
+    own = _split_bytes(setup.model, setup.weights, s.devices, spread, setup.weight_bytes)
+    draft = setup.draft_bytes / s.devices
+    return (replace(one, weight_bytes=own + draft, draft_bytes=draft),)
 
 
 def _card_and_host(setup: Setup, one: Holder) -> Iterator[Holder]:
@@ -95,16 +101,18 @@ def _card_and_host(setup: Setup, one: Holder) -> Iterator[Holder]:
     assert host is not None
     where = placed_of(setup)
     card, rest = held_bytes(setup.model, setup.weights, where)
-    yield replace(one, place="card", weight_bytes=card, cache=replace(one.cache, counts=where.layers))
-    yield Holder("host", host.capacity, 1.0, rest, 0.0, None, replace(one.cache, counts=where.rest))
+    here = replace(one.cache, counts=where.layers)
+    yield replace(one, place="card", weight_bytes=card + setup.draft_bytes, cache=here)
+    there = replace(one.cache, counts=where.rest, beside=None)
+    yield Holder("host", host.capacity, 1.0, rest, 0.0, None, there)
 
 
 def _split_bytes(
-    model: Model, weights: WeightFormat, devices: int, whole_experts: bool, one: Holder
+    model: Model, weights: WeightFormat, devices: int, whole_experts: bool, whole: float
 ) -> float:
     """Weights on the fullest of several devices."""
     experts = _expert_bytes(model, weights) if whole_experts else {}
-    rest = one.weight_bytes - sum(experts.values())
+    rest = whole - sum(experts.values())
     for group, size in experts.items():
         moe = model.groups[group].moe
         assert moe is not None
@@ -133,7 +141,9 @@ def _stages(setup: Setup, one: Holder) -> Iterator[Holder]:
         if (counts, first, last) not in seen:
             seen.add((counts, first, last))
             held = _stage_bytes(model, setup.weights, counts, first, last)
-            yield replace(one, place="stage", weight_bytes=held, cache=replace(one.cache, counts=counts))
+            draft = setup.draft_bytes if last else 0.0
+            cache = replace(one.cache, counts=counts, beside=one.cache.beside if last else None)
+            yield replace(one, place="stage", weight_bytes=held + draft, draft_bytes=draft, cache=cache)
 
 
 def stage_sizes(layers: int, stages: int) -> tuple[int, ...]:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from slmopt.specs.setup import Setup
-from slmopt.theory.forward import Group
-from slmopt.theory.latency import decode_group, decode_step, prefill
+from slmopt.theory.chunks import chunk_passes
+from slmopt.theory.latency import decode_group, decode_step, prefill_at_once, prefill_group
 from slmopt.theory.roof import Roof
-from slmopt.theory.roofline import run
-
-# Finer chunks than this many steps would not show; the step count bounds the work, whatever the prompt.
-MOST_CHUNKS = 100_000
 
 # Sizes that engines are commonly run with, in tokens.
 CHUNKS = (256, 512, 1024, 2048)
@@ -30,7 +24,7 @@ class Interference:
 
 def whole(setup: Setup, decode_roof: Roof, prefill_roof: Roof) -> Interference:
     """The prompt in one pass between two decode steps: the gap is the prefill and one step."""
-    first = float(prefill(setup, prefill_roof).seconds)
+    first = float(prefill_at_once(setup, prefill_roof).seconds)
     step = float(decode_step(setup, decode_roof).seconds)
     return Interference(setup.scenario.prompt - setup.scenario.prefix_hit, first + step, first)
 
@@ -40,14 +34,18 @@ def chunked(setup: Setup, roof: Roof, chunk: int) -> Interference:
 
     Raises ValueError for a chunk below 1 token.
     """
-    if chunk < 1:
-        raise ValueError(f"chunk = {chunk} tokens: it must be at least 1")
+    passes = chunk_passes(setup, roof, prefill_group(setup), chunk, decode_group(setup)).seconds
+    return Interference(chunk, float(passes.max()), float(passes.sum()))
+
+
+def stall_seconds(setup: Setup, decode_roof: Roof, prefill_roof: Roof) -> float:
+    """The longest wait between two tokens of those who decode while a prompt arrives, as the scenario feeds it.
+
+    NaN where nobody decodes beside it.
+    """
     s = setup.scenario
-    fed = s.prompt - s.prefix_hit
-    size = max(chunk, -(-fed // MOST_CHUNKS))
-    done = np.arange(s.prefix_hit, s.prompt, size, dtype=np.float64)
-    new = np.minimum(float(size), s.prompt - done)
-    last = (done + new >= s.prompt).astype(np.float64)
-    groups = [decode_group(setup), Group(batch=1.0, new=new, past=done, logits=last)]
-    times = np.asarray(run(setup, groups, roof).seconds)
-    return Interference(chunk, float(times.max()), float(times.sum()))
+    if not s.decodes_beside:
+        return float("nan")
+    if s.prefill_chunk_tokens is None:
+        return whole(setup, decode_roof, prefill_roof).gap_s
+    return chunked(setup, prefill_roof, s.prefill_chunk_tokens).gap_s

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from slmopt.specs.setup import Setup
+from slmopt.theory.chunks import chunk_passes, together
 from slmopt.theory.forward import Group, Kind, Numbers
+from slmopt.theory.residency import load_seconds
 from slmopt.theory.roof import PassTime, Roof
 from slmopt.theory.roofline import run
 
@@ -19,13 +21,17 @@ MOST_STEPS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Seconds. ``tpot_s`` is NaN where a reply has one token: no token follows the first."""
+    """Seconds. ``tpot_s`` is NaN where a reply has one token: no token follows the first.
+
+    ``load_s``, a part of ``ttft_s``, is the wait for the model's file where it is not loaded.
+    """
 
     ttft_s: Numbers
     tpot_s: Numbers
     reply_s: Numbers
     kind: Kind
     source: str
+    load_s: float = 0.0
 
 
 def decode_group(setup: Setup, batch: Numbers | None = None, context: Numbers | None = None) -> Group:
@@ -55,9 +61,29 @@ def decode_step(
     return run(setup, [decode_group(setup, batch, context)], roof)
 
 
-def prefill(setup: Setup, roof: Roof, prompt: Numbers | None = None, hit: Numbers | None = None) -> PassTime:
-    """Time of one sequence's prefill; arrays broadcast."""
-    return run(setup, [prefill_group(setup, prompt, hit)], roof)
+def prefill(
+    setup: Setup,
+    roof: Roof,
+    prompt: Numbers | None = None,
+    hit: Numbers | None = None,
+    *,
+    alone: bool = False,
+) -> PassTime:
+    """Time of one sequence's prefill; arrays broadcast.
+
+    In chunks it is the sum of their passes, which bring everybody's next tokens along unless the prompt is ``alone``.
+    """
+    s = setup.scenario
+    if s.prefill_chunk_tokens is None:
+        return run(setup, [prefill_group(setup, prompt, hit)], roof)
+    beside = decode_group(setup) if s.decodes_beside and not alone else None
+    whole = prefill_group(setup, prompt, hit)
+    return together(chunk_passes(setup, roof, whole, s.prefill_chunk_tokens, beside))
+
+
+def prefill_at_once(setup: Setup, roof: Roof) -> PassTime:
+    """Time of the scenario's prefill in a single pass, whatever its chunks."""
+    return run(setup, [prefill_group(setup)], roof)
 
 
 def time_per_token(setup: Setup, roof: Roof, batch: float | None = None) -> float:
@@ -77,10 +103,11 @@ def _pasts(prompt: int, steps: int) -> npt.NDArray[np.float64]:
 
 
 def latency(setup: Setup, decode_roof: Roof, prefill_roof: Roof) -> Latency:
-    """TTFT = prefill of what is not cached; reply = TTFT + (output − 1)·TPOT. Queueing is not in it."""
+    """TTFT = loading + prefill of what is not cached; reply = TTFT + (output − 1)·TPOT. Queueing is not in it."""
     first = prefill(setup, prefill_roof)
-    ttft = float(first.seconds)
+    load = load_seconds(setup, prefill_roof.kind)
+    ttft = load + float(first.seconds)
     tpot = time_per_token(setup, decode_roof)
     steps = setup.scenario.output - 1
     reply = ttft + (steps * tpot if steps else 0.0)
-    return Latency(ttft, tpot, reply, decode_roof.kind, decode_roof.source)
+    return Latency(ttft, tpot, reply, decode_roof.kind, decode_roof.source, load)

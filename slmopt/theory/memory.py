@@ -8,10 +8,9 @@ more, in steps (:mod:`slmopt.theory.engines`), and its usable memory may be a sh
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from slmopt.specs.formats import CacheFormat
 from slmopt.specs.model import Model
@@ -40,6 +39,8 @@ class Capacity:
     ``lacking`` is what the next sequence would need on top of what is left. ``shared_bytes`` are held once, whatever the
     number of sequences, and ``bytes_per_sequence`` for each: exactly so for the model's own need, and for an engine the
     straight line between the scenario's sequences and the most that fit.
+    ``weight_bytes`` are the model's own; ``draft_bytes`` those of a draft model and of heads that draft beside it, whose
+    cache is in ``bytes_per_sequence``, and of it ``draft_bytes_per_sequence``.
     ``rules`` are the engine's that made the difference to the model's own need, with the scenario's sequences. Where it
     keeps an unstated part of its memory for itself, ``buffer_bytes`` holds the least that is known of, and
     ``fewest_sequences`` fit with the most. ``own_need`` names the kinds of layer for which no rule of the engine is known.
@@ -59,11 +60,18 @@ class Capacity:
     fewest_sequences: int | None = None
     own_need: tuple[str, ...] = ()
     place: Place = "device"
+    draft_bytes: float = 0.0
+    draft_bytes_per_sequence: float = 0.0
+
+    @property
+    def fixed_bytes(self) -> float:
+        """Bytes held before the first sequence: all weights and buffers."""
+        return self.weight_bytes + self.draft_bytes + self.buffer_bytes
 
     @property
     def held_now(self) -> float:
         """Bytes held with the scenario's sequences."""
-        return self.weight_bytes + self.buffer_bytes + self.shared_bytes + self.now * self.bytes_per_sequence
+        return self.fixed_bytes + self.shared_bytes + self.now * self.bytes_per_sequence
 
     @property
     def fits(self) -> bool | None:
@@ -158,7 +166,11 @@ def capacity(setup: Setup) -> Capacity:
         fewest = _whole(sequences_that_fit(setup, depth, most_buffers=True))
     return Capacity(
         usable=usable,
-        weight_bytes=holder.weight_bytes,
+        weight_bytes=holder.weight_bytes - holder.draft_bytes,
+        draft_bytes=holder.draft_bytes,
+        draft_bytes_per_sequence=0.0
+        if cache.beside is None
+        else each - _line(setup, replace(cache, beside=None), most)[1],
         buffer_bytes=buffers,
         shared_bytes=once,
         bytes_per_token=_growth(cache.kept),
@@ -252,24 +264,6 @@ def _hold(setup: Setup, sequences: int, tokens: float) -> bool:
         for holder in holders(setup)
         if holder.usable is not None
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ContextCurve:
-    """Sequences that fit at each context (tokens); ``now`` is (context, sequences), ``doubled`` at twice that."""
-
-    context: npt.NDArray[np.float64]
-    sequences: npt.NDArray[np.float64]
-    now: tuple[float, float]
-    doubled: float
-
-
-def context_curve(setup: Setup, points: int = 97) -> ContextCurve:
-    """Sequences that fit from a quarter of a thousand tokens to 128 thousand, or as far as the scenario goes."""
-    depth = float(max(1, setup.scenario.depth))
-    context = np.geomspace(min(250.0, depth), max(131_072.0, 2 * depth), points)
-    fit = np.asarray(sequences_that_fit(setup, np.append(context, [depth, 2 * depth])), dtype=np.float64)
-    return ContextCurve(context, fit[:points], (depth, float(fit[points])), float(fit[points + 1]))
 
 
 @dataclass(frozen=True, slots=True)

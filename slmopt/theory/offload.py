@@ -26,7 +26,7 @@ from slmopt.specs.model import EXPERT_ROLES, LOOKUP_ROLES, Model
 from slmopt.specs.setup import Setup
 from slmopt.specs.weights import tensor_bits
 from slmopt.theory.forward import Group, Kind, PassCost, forward
-from slmopt.theory.terms import Term, merge, operator_terms, scaled
+from slmopt.theory.terms import Term, merge, operator_terms, scaled, with_kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,17 @@ def placed_of(setup: Setup) -> Placed:
 
 def card_terms(setup: Setup) -> tuple[Term, ...]:
     """The merged terms of what is on the card."""
-    return _merged(setup.model, setup.weights, *setup.cache, placed_of(setup), True)
+    return _placed_terms(setup, card=True)
 
 
 def host_terms(setup: Setup) -> tuple[Term, ...]:
     """The merged terms of what is on the host; none where everything is on the card."""
-    return _merged(setup.model, setup.weights, *setup.cache, placed_of(setup), False)
+    return _placed_terms(setup, card=False)
+
+
+def _placed_terms(setup: Setup, *, card: bool) -> tuple[Term, ...]:
+    terms = _merged(setup.model, setup.weights, *setup.cache, placed_of(setup), card)
+    return with_kernels(terms, unfused=setup.scenario.unfused)
 
 
 @lru_cache(maxsize=512)
@@ -110,7 +115,8 @@ def costs_at(setup: Setup, wheres: Sequence[Placed], group: Group, kind: Kind) -
     An operator's cost grows with its layers, so each is counted once and shared out.
     """
     card, host = np.zeros((4, len(wheres))), np.zeros((4, len(wheres)))
-    for term in operator_terms(setup.model, setup.weights, *setup.cache):
+    terms = operator_terms(setup.model, setup.weights, *setup.cache)
+    for term in with_kernels(terms, unfused=setup.scenario.unfused):
         cost = forward([term], [group], kind)
         all_of_it = np.array(
             [[cost.weight_bytes], [cost.cache_bytes], [cost.matmul_flops], [cost.attention_flops]]

@@ -54,7 +54,7 @@ def offload_tells(evaluation: Evaluation) -> bool:
     setup, held = evaluation.setup, evaluation.capacity
     if setup.host is not None:
         return True
-    lacking = held.usable is not None and held.weight_bytes + held.buffer_bytes > held.usable
+    lacking = held.usable is not None and held.fixed_bytes > held.usable
     return lacking and setup.scenario.devices == 1 and bool(setup.model.layer_count)
 
 

@@ -10,7 +10,14 @@ and each holds the device for its prefill, and all replies decode together betwe
   law, N = rate·(output − 1)·step(N)/(1 − ρ), and vary as a Poisson count (M/G/∞); the 95th percentile of the step is
   the step with N + 1.645·√N sequences.
 
-Ignored: chunked prefill, unequal lengths (which widen both tails), and that more sequences than memory holds must wait:
+- In chunks a prompt's passes bring everybody's next tokens along. With m the mean pass and ρ the share of time in which
+  prompts come in, a stream sees 1/(ρ/m + (1 − ρ)/step), and a prompt takes its passes with N sequences beside it.
+- Fixed groups: what has arrived when a group ends is prefilled together and decodes until its longest reply ends, in G(n)
+  seconds. n is the smallest number that does not lag behind rate·G(n). A request finds a group running with the chance
+  u = min(1, rate·G) and waits for what is left of it, E(G²)/2E(G) on average (W. Feller, "An Introduction to Probability
+  Theory", vol. 2, XI.4): groups that last long are met more often.
+
+Ignored: unequal lengths other than in fixed groups (which widen both tails), and that more sequences than memory holds must wait:
 that is called saturated instead.
 """
 
@@ -22,8 +29,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slmopt.specs.setup import Setup
-from slmopt.theory.latency import prefill, time_per_token
+from slmopt.theory.chunks import chunk_passes
+from slmopt.theory.forward import Group
+from slmopt.theory.latency import decode_group, prefill, prefill_group, time_per_token
 from slmopt.theory.roof import Roof
+from slmopt.theory.roofline import run
+from slmopt.theory.static_groups import group_left, longest_of
 
 P95_NORMAL = 1.6449
 _TAIL = 0.05
@@ -83,11 +94,16 @@ def under_load(
     setup: Setup, decode_roof: Roof, prefill_roof: Roof, rate: float, most: float | None = None
 ) -> Load:
     """TTFT and TPOT at ``rate`` requests a second; ``most`` is how many sequences memory holds (None: unknown)."""
-    service = float(prefill(setup, prefill_roof).seconds)
+    s = setup.scenario
+    if s.batching == "static":
+        return _fixed_groups(setup, decode_roof, prefill_roof, rate, most)
+    if s.prefill_chunk_tokens is not None and s.output > 1:
+        return _in_chunks(setup, decode_roof, prefill_roof, rate, most, s.prefill_chunk_tokens)
+    service = float(prefill(setup, prefill_roof, alone=True).seconds)
     share = rate * service
     if share >= 1:
         return _stuck(rate, share, "prefill")
-    steps = setup.scenario.output - 1
+    steps = s.output - 1
     free = 1.0 - share
     wait, late = wait_mean(rate, service), wait_p95(rate, service)
     if steps < 1:
@@ -104,6 +120,75 @@ def under_load(
         return _stuck(rate, share, "memory", needed)
     crowd = crowd if most is None else min(crowd, most)
     return Load(rate, share, needed, wait, service + wait, service + late, step(needed), step(crowd), None)
+
+
+def _in_chunks(
+    setup: Setup, decode_roof: Roof, prefill_roof: Roof, rate: float, most: float | None, chunk: int
+) -> Load:
+    s = setup.scenario
+    steps, middle = s.output - 1, s.prompt + max(0, s.output - 2) / 2.0
+
+    def prompt_passes(sequences: float) -> tuple[float, float]:
+        """Seconds of a prompt beside so many sequences, and of its mean pass."""
+        beside = decode_group(setup, sequences, middle)
+        chunks = chunk_passes(setup, prefill_roof, prefill_group(setup), chunk, beside)
+        return float(chunks.seconds.sum()), float(chunks.seconds.sum() / chunks.there.sum())
+
+    def step(sequences: float) -> float:
+        taken, one = prompt_passes(sequences)
+        share = rate * taken
+        if share >= 1:
+            return one
+        return 1.0 / (share / one + (1.0 - share) / time_per_token(setup, decode_roof, max(1.0, sequences)))
+
+    needed = _sequences(step, rate * steps)
+    service = prompt_passes(0.0 if needed is None else needed)[0]
+    share = rate * service
+    if share >= 1:
+        return _stuck(rate, share, "prefill")
+    if needed is None:
+        return _stuck(rate, share, "decode")
+    if most is not None and needed > most:
+        return _stuck(rate, share, "memory", needed)
+    wait, late = wait_mean(rate, service), wait_p95(rate, service)
+    crowd = needed + P95_NORMAL * math.sqrt(needed)
+    crowd = crowd if most is None else min(crowd, most)
+    return Load(rate, share, needed, wait, service + wait, service + late, step(needed), step(crowd), None)
+
+
+def _fixed_groups(
+    setup: Setup, decode_roof: Roof, prefill_roof: Roof, rate: float, most: float | None
+) -> Load:
+    s = setup.scenario
+    steps = s.output - 1
+
+    def first(sequences: float) -> float:
+        group = Group(sequences, float(s.prompt - s.prefix_hit), float(s.prefix_hit), 1.0)
+        return float(run(setup, [group], prefill_roof).seconds)
+
+    def step(sequences: float) -> float:
+        return time_per_token(setup, decode_roof, sequences) if steps else 0.0
+
+    def whole(sequences: float) -> float:
+        n = max(1.0, sequences)
+        longest = float(longest_of(n, s.reply_spread))
+        return first(n) + longest * steps * step(n)
+
+    needed = _sequences(whole, rate)
+    if needed is None:
+        return _stuck(rate, rate * first(1.0), "decode")
+    size = max(1.0, needed)
+    if most is not None and size > most:
+        return _stuck(rate, rate * first(size) / size, "memory", size)
+    prefills, spread = first(size), s.reply_spread * steps * step(size)
+    busy = min(1.0, rate * whole(size))
+    left, late = group_left(prefills + steps * step(size) - spread, spread, size, _TAIL / busy)
+    wait = busy * left
+    crowd = size + P95_NORMAL * math.sqrt(size)
+    crowd = crowd if most is None else max(1.0, min(crowd, most))
+    tokens = (step(size), step(crowd)) if steps else (math.nan, math.nan)
+    share = rate * prefills / size
+    return Load(rate, share, size, wait, prefills + wait, prefills + late, *tokens, None)
 
 
 def _sequences(step: Callable[[float], float], tokens_per_s: float) -> float | None:

@@ -76,7 +76,7 @@ class PassTime:
     attention_s: Numbers
     link_s: Numbers
     busy_s: Numbers
-    fixed_s: float
+    fixed_s: Numbers
     kind: Kind
     source: str
     serial_s: Numbers = 0.0

@@ -22,7 +22,7 @@ from slmopt.theory.forward import Group, Kind, Numbers, PassCost, forward
 from slmopt.theory.offload import card_terms, host_terms
 from slmopt.theory.parallel import micro_batches, split_terms
 from slmopt.theory.roof import PassTime, Roof, pass_time
-from slmopt.theory.terms import Term, pass_terms
+from slmopt.theory.terms import Term, with_kernels
 
 Phase = Literal["decode", "prefill"]
 Level = Literal["slow", "typical", "fast"]
@@ -35,13 +35,13 @@ STREAMED_TOKENS = 32
 def setup_terms(setup: Setup) -> tuple[Term, ...]:
     """The terms of the scenario's model in its formats, over all its devices and memories.
 
-    Cached tokens count as the scenario's fit found them.
+    Cached tokens count as the scenario's fit found them, and attention's scores as its kernels treat them.
     """
     s = setup.scenario
     terms = split_terms(setup.model, setup.weights, *setup.cache, s.parallel, s.devices)
-    if s.fit is None or s.fit.cache_step == 1:
-        return terms
-    return tuple(replace(term, cache_step=s.fit.cache_step) for term in terms)
+    if s.fit is not None and s.fit.cache_step != 1:
+        terms = tuple(replace(term, cache_step=s.fit.cache_step) for term in terms)
+    return with_kernels(terms, unfused=s.unfused)
 
 
 def ceiling_roof(setup: Setup, phase: Phase) -> Roof:
@@ -139,9 +139,11 @@ def run(setup: Setup, groups: Sequence[Group], roof: Roof, counted: Kind | None 
 def run_beside(setup: Setup, model: Model, groups: Sequence[Group], roof: Roof) -> PassTime:
     """Time of a pass of another model (a draft) on the scenario's devices, in its formats; a whole one on the card."""
     s = setup.scenario
+    devices = s.devices if roof.host is None else 1
+    terms = split_terms(model, setup.weights, *setup.cache, s.parallel, devices)
+    terms = with_kernels(terms, unfused=s.unfused)
     if roof.host is not None:
-        return pass_time(forward(pass_terms(model, setup.weights, *setup.cache), groups, roof.kind), roof)
-    terms = split_terms(model, setup.weights, *setup.cache, s.parallel, s.devices)
+        return pass_time(forward(terms, groups, roof.kind), roof)
     return spread_time(terms, groups, roof, roof.kind, stages_of(setup))
 
 
@@ -207,6 +209,7 @@ def _repeated(cost: PassCost, count: Numbers, readings: Numbers) -> PassCost:
         cost.link_bytes * count,
         cost.messages,
         cost.tokens * count,
+        cost.score_bytes * count,
     )
 
 
@@ -244,6 +247,7 @@ def _sum(first: PassTime, then: PassTime) -> PassTime:
         a.cache_bytes + b.cache_bytes,
         a.matmul_flops + b.matmul_flops,
         a.attention_flops + b.attention_flops,
+        score_bytes=a.score_bytes + b.score_bytes,
     )
     return replace(first, cost=cost, **{name: getattr(first, name) + getattr(then, name) for name in _TIMES})
 

@@ -35,7 +35,8 @@ class Term:
 
     ``weight_bytes`` are read once a pass, ``expert_bytes`` for each distinct expert; ``token_flops`` are done for every
     fed token (for every position with logits when ``head``); ``pair_flops`` for every visible (query, key) pair;
-    ``cache_bytes`` are read for every visible cached token and written for every new one. ``reread_bytes`` are those of
+    ``score_pairs`` are scores for each such pair, which an ``unfused`` kernel writes and reads again. ``cache_bytes`` are
+    read for every visible cached token and written for every new one. ``reread_bytes`` are those of
     another layer's cache, read for every visible cached token. An indexer reads ``index_bytes`` for every key and does
     ``index_pair_flops`` with each, then attends to ``top_k`` of them. ``compress`` tokens (0: none do) leave one entry of
     ``entry_bytes`` beside the window's tokens; keys, entries and ``top_k`` then count entries. In an estimate a length of
@@ -58,6 +59,8 @@ class Term:
     top_k: float = NO_WINDOW
     chunk: int = 0
     pair_flops: float = 0.0
+    score_pairs: float = 0.0
+    unfused: bool = False
     cache_bytes: float = 0.0
     reread_bytes: float = 0.0
     compress: int = 0
@@ -103,6 +106,11 @@ _SUMMED = tuple(f.name for f in fields(Term) if f.type == "float" and f.name not
 def scaled(term: Term, factor: float) -> Term:
     """The same operator for ``factor`` times as many layers."""
     return replace(term, **{name: getattr(term, name) * factor for name in _SUMMED})
+
+
+def with_kernels(terms: tuple[Term, ...], *, unfused: bool) -> tuple[Term, ...]:
+    """The terms under attention kernels that keep scores on chip, or that do not."""
+    return tuple(replace(term, unfused=True) for term in terms) if unfused else terms
 
 
 def merge(terms: tuple[Term, ...]) -> tuple[Term, ...]:
@@ -232,6 +240,7 @@ def _attention_term(a: Attention, group: int, count: int, cache_k: CacheFormat, 
         chunk=a.chunk or 0,
         compress=a.compress or 0,
         pair_flops=2.0 * count * a.heads * (a.head_dim + a.value_dim),
+        score_pairs=float(count * a.heads),
         cache_bytes=cached if a.owns_cache else 0.0,
         reread_bytes=0.0 if a.owns_cache else cached,
         entry_bytes=cached if a.owns_cache and a.compress else 0.0,

@@ -150,7 +150,7 @@ def throughput_title(v: BatchingView) -> str:
 
 def _lacking(v: BatchingView) -> str:
     c = v.evaluation.capacity
-    held = c.weight_bytes + c.buffer_bytes
+    held = c.fixed_bytes
     if c.usable is not None and held > c.usable:
         return f"Nothing fits: the weights lack {n.bytes_(held - c.usable)} ✕"
     return f"Nothing fits: the first sequence lacks {n.bytes_(c.lacking)} ✕"

@@ -16,8 +16,10 @@ def text(item: Item) -> str:
     return _TEXTS[item.id](item)
 
 
-def line(item: Item) -> str:
-    """With its mark, as it stands in a report."""
+def line(item: Item, *, ticked: bool = False) -> str:
+    """With its mark, as it stands in a report; ``ticked`` by the user."""
+    if ticked and item.state != "done":
+        return f"{MARK['done']} {text(item)} (ticked by hand)"
     return f"{MARK[item.state]} {text(item)}"
 
 

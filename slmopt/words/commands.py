@@ -14,6 +14,7 @@ from typing import Final
 from slmopt.advice.launch import launch
 from slmopt.specs.formats import CacheFormat
 from slmopt.specs.model import Model
+from slmopt.specs.scenario import Scenario
 from slmopt.theory.evaluation import Evaluation
 
 SERVED: Final = "http://localhost:8080/v1"
@@ -121,6 +122,7 @@ def launches(e: Evaluation) -> list[Command]:
         llama += ["-ub", str(s.micro_batch)]
     if s.full_windows:
         llama.append("--swa-full")
+    llama += _serving(s)
     vllm = [
         "vllm",
         "serve",
@@ -130,6 +132,10 @@ def launches(e: Evaluation) -> list[Command]:
         "--max-num-seqs",
         str(numbers.sequences),
     ]
+    if s.prefill_chunk_tokens is not None:
+        # Its budget of a pass holds everybody's next tokens as well.
+        whole = s.prefill_chunk_tokens + s.batch
+        vllm += ["--enable-chunked-prefill", "--max-num-batched-tokens", str(whole)]
     if s.gpu_memory_utilization is not None:
         vllm += ["--gpu-memory-utilization", f"{s.gpu_memory_utilization:g}"]
     if e.setup.cache_k.id == "fp8":
@@ -140,6 +146,13 @@ def launches(e: Evaluation) -> list[Command]:
         vllm += ["--speculative-config", json.dumps(draft)]
         llama += ["-md", _file(e.setup.draft.name, "draft"), "--draft-max", str(s.draft_tokens)]
     return [Command("llama.cpp", _line(llama)), Command("vLLM", _line(vllm))]
+
+
+def _serving(s: Scenario) -> list[str]:
+    """llama-server's flags for prompts in pieces, fixed groups and kernels that are not fused."""
+    flags = [] if s.prefill_chunk_tokens is None else ["-b", str(s.prefill_chunk_tokens + s.batch)]
+    flags += ["--no-cont-batching"] if s.batching == "static" else []
+    return [*flags, "-fa", "off"] if s.unfused else flags
 
 
 def notes(e: Evaluation) -> list[str]:

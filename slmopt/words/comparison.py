@@ -28,6 +28,10 @@ _SAID = {
     "bandwidth_fraction": "bandwidth reached",
     "compute_fraction": "matrix rate reached",
     "fixed_ms": "fixed time",
+    "prefill_chunk_tokens": "prompt chunks of",
+    "output_spread": "replies spread by",
+    "storage_gbs": "storage",
+    "draft_heads_gb": "built-in heads",
     "calibration": "rates reached",
 }
 

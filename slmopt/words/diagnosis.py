@@ -6,6 +6,7 @@ import math
 
 from slmopt.advice.diagnosis import METRICS, PARTS, Diagnosis, Finding, Metric, Part
 from slmopt.theory.evaluation import Evaluation
+from slmopt.theory.static_groups import steps_per_token
 from slmopt.words import numbers as n
 from slmopt.words.scenario_line import sequences
 
@@ -59,35 +60,61 @@ def sentence(e: Evaluation, found: Diagnosis, metric: Metric) -> str:
     whole = _whole(e, metric)
     many = finding.part == "compute"
     takes = "take" if many else "takes"
-    text = f"{PART_WORDS[finding.part]} {takes} {n.percent(finding.share)} of {whole}"
-    return f"{text}. {_if_removed(finding, 'them' if many else 'it')}{_idle(finding)}"
+    text = f"{part_words(e, finding.part, metric)} {takes} {n.percent(finding.share)} of {whole}"
+    return (
+        f"{text}. {_if_removed(e, finding, 'them' if many else 'it')}{_idle(e, finding)}{_slots(e, metric)}"
+    )
 
 
 def _whole(e: Evaluation, metric: Metric) -> str:
     typical = e.typical
     if metric == "ttft":
-        return f"about {n.seconds(float(typical.prefill.seconds), 2)}"
+        return f"about {n.seconds(float(typical.latency.ttft_s), 2)}"
     if metric == "tpot" and not math.isnan(float(typical.latency.tpot_s)):
         return f"about {n.seconds(float(typical.latency.tpot_s), 2)} a token"
     return f"a step of about {n.seconds(float(typical.decode.seconds), 2)} for {sequences(e.setup.scenario.batch)}"
 
 
-def _if_removed(finding: Finding, it: str) -> str:
+def part_words(e: Evaluation, part: Part, metric: Metric) -> str:
+    """A part in words, as it is made up in this scenario."""
+    s = e.setup.scenario
+    if part == "attention" and s.unfused:
+        return "attention with scores that leave the chip"
+    if part == "fixed_time" and metric == "ttft" and s.residency == "cold":
+        return "loading the model from storage"
+    return PART_WORDS[part]
+
+
+def _slots(e: Evaluation, metric: Metric) -> str:
+    """What fixed groups lose of throughput."""
+    s = e.setup.scenario
+    lost = float(steps_per_token(s, "estimate"))
+    if metric != "throughput" or lost < 1.005:
+        return ""
+    return (
+        f" A fixed group of {sequences(s.batch)} waits for its longest reply, {n.figures(lost)}× the mean: slots given on at once "
+        f"would bring {n.factor(lost)}."
+    )
+
+
+def _if_removed(e: Evaluation, finding: Finding, it: str) -> str:
     assert finding.part is not None
     gain = finding.gains.get(finding.part)
     if gain is None:
         return ""
     if math.isinf(gain):
         return "Nothing else would be left."
-    after = f", and {PART_WORDS[finding.next_part]} would be next" if finding.next_part else ""
+    after = (
+        f", and {part_words(e, finding.next_part, finding.metric)} would be next" if finding.next_part else ""
+    )
     if gain < 1.05:
         return f"Without {it} hardly anything would be gained ({n.factor(gain)}){after}."
     return f"Without {it}: {n.factor(gain)}{after}."
 
 
-def _idle(finding: Finding) -> str:
+def _idle(e: Evaluation, finding: Finding) -> str:
     """What is not worth attacking."""
-    if finding.part in ("compute", "attention"):
+    if finding.part in ("compute", "attention") and not e.setup.scenario.unfused:
         return " Fewer bytes would gain nothing."
     if finding.part in ("weights", "cache") and finding.gains.get("compute", 1.0) < 1.005:
         return " More arithmetic would gain nothing."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from slmopt.advice.drafts import Checks, Way
 from slmopt.specs.setup import Setup
+from slmopt.theory.evaluation import Evaluation
+from slmopt.theory.memory import Capacity
 from slmopt.words import numbers as n
 from slmopt.words.scenario_line import escape
 
@@ -89,6 +91,20 @@ def tokenizer_line(setup: Setup) -> str:
             "mapped, or drafting fails."
         )
     return f"○ Both vocabularies have {target.vocab:,} tokens; check that they are the same."
+
+
+def memory_line(e: Evaluation, without: Capacity) -> str:
+    """What drafting takes of the device's memory; ``without`` is what is held where nothing drafts. Empty where it takes none."""
+    held = e.capacity
+    if not held.draft_bytes and not held.draft_bytes_per_sequence:
+        return ""
+    each = ""
+    if held.draft_bytes_per_sequence:
+        each = f" and {n.bytes_(held.draft_bytes_per_sequence)} of cache a sequence"
+    text = f"Drafting takes **{n.bytes_(held.draft_bytes)}** of weights{each} of the device's memory"
+    if held.max_sequences is None or without.max_sequences is None:
+        return f"{text}."
+    return f"{text}: **{n.count(held.max_sequences)}** sequences fit in place of {n.count(without.max_sequences)}."
 
 
 def printed(acceptance: float, tokens: float, speedup: float, draft_tokens: int) -> str:

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from slmopt.advice.targets import targets
 from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.interference import Interference
+from slmopt.theory.residency import file_bytes
 from slmopt.theory.unknown import bracket
 from slmopt.words import numbers as n
 from slmopt.words.overview import target_note
 
 
 def answer(e: Evaluation, bound_from: int | None) -> str:
-    """What the first token waits for."""
+    """What the first token waits for, loading and chunks included."""
+    return f"{_prefill(e, bound_from)}{_served(e)}"
+
+
+def _served(e: Evaluation) -> str:
+    """What the engine's way to serve adds."""
+    s, said = e.setup.scenario, ""
+    if s.prefill_chunk_tokens is not None and s.prompt - s.prefix_hit > s.prefill_chunk_tokens:
+        stall = e.ceiling.stall_s
+        others = (
+            "" if math.isnan(stall) else f", and the others stand still for at least **{n.seconds(stall)}**"
+        )
+        said += f" It comes in chunks of **{s.prefill_chunk_tokens:,}**{others}."
+    load = e.typical.latency.load_s
+    if load:
+        said += f" Before that the model's file is loaded: about **{n.seconds(load, 2)}** for {n.bytes_(file_bytes(e.setup))}."
+    return said
+
+
+def _prefill(e: Evaluation, bound_from: int | None) -> str:
     s, time = e.setup.scenario, e.ceiling.prefill
     fed = s.prompt - s.prefix_hit
     least = f"at least **{n.seconds(float(time.seconds))}**"

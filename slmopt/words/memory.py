@@ -25,19 +25,24 @@ def answer(e: Evaluation) -> str:
 def _answer(e: Evaluation) -> str:
     c, depth = e.capacity, e.setup.scenario.depth
     each = f"each {depth:,}-token sequence holds **{n.bytes_(c.bytes_per_sequence)}**"
-    weights = f"**{n.bytes_(c.weight_bytes)}** of weights"
+    weights = f"**{n.bytes_(c.weight_bytes)}** of weights{_drafting(c)}"
     if c.usable is None:
         return f"This device's memory is not known: {each} beside {weights}. Enter the memory under Hardware."
-    if c.weight_bytes + c.buffer_bytes > c.usable:
+    if c.fixed_bytes > c.usable:
         return f"The weights alone do not fit: {weights} against **{n.bytes_(c.usable)}** of memory."
     if c.max_sequences is None:
         return f"Nothing grows with the context here: {weights}, and any number of sequences fits."
     fit = f"**{c.max_sequences:,}** {'fits' if c.max_sequences == 1 else 'fit'}"
     if not c.max_sequences:
         return f"Not one sequence fits beside {weights}: {each}."
-    if c.max_sequences * c.bytes_per_sequence > c.weight_bytes:
+    if c.max_sequences * c.bytes_per_sequence > c.weight_bytes + c.draft_bytes:
         return f"The cache fills this memory, not the weights: {each} beside {weights}, so {fit}."
     return f"The weights fill this memory: {weights} of {n.bytes_(c.usable)}, and {each}, so {fit}."
+
+
+def _drafting(c: Capacity) -> str:
+    """What drafts takes room as well."""
+    return f" and **{n.bytes_(c.draft_bytes)}** that draft" if c.draft_bytes else ""
 
 
 def tiles(e: Evaluation, longest: int | None) -> list[tuple[str, str, str, str]]:
@@ -52,6 +57,8 @@ def tiles(e: Evaluation, longest: int | None) -> list[tuple[str, str, str, str]]
     )
     more = "" if c.max_sequences is None else f", {max(0, c.max_sequences - c.now):,} more"
     over = "✕ " if c.fits is False else ""
+    if c.draft_bytes:
+        share = f"{n.bytes_(c.draft_bytes)} more that draft"
     limit = e.setup.model.context_limit
     beyond = longest is not None and limit is not None and longest > limit
     note = f"the model's own limit is {limit:,}" if beyond else f"at {sequences(c.now)}"
@@ -60,7 +67,9 @@ def tiles(e: Evaluation, longest: int | None) -> list[tuple[str, str, str, str]]
         (
             f"A sequence ({per_prefix}B)",
             n.figures(c.bytes_per_sequence / per),
-            f"{n.bytes_(c.bytes_per_token)} a token",
+            f"{n.bytes_(c.draft_bytes_per_sequence)} of it the draft's"
+            if c.draft_bytes_per_sequence
+            else f"{n.bytes_(c.bytes_per_token)} a token",
             "",
         ),
         (

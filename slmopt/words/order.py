@@ -13,6 +13,7 @@ MEASURES: dict[Measure, str] = {
     "reply": "Whole reply",
     "throughput": "Throughput",
     "capacity": "Sequences that fit",
+    "gap": "Longest stall",
 }
 NOTE = "What rests on assumed figures comes last; what gains nothing on this measure is left out."
 ORDERS: dict[Order, str] = {"best": "The best order here", "articles": "The articles' order"}
@@ -39,6 +40,8 @@ def scaled(measure: Measure, start: float) -> tuple[float, str]:
 def title(stack: Stack) -> str:
     """The finding."""
     name = MEASURES[stack.measure]
+    if stack.measure == "gap" and math.isnan(stack.start):
+        return f"{name}: nobody decodes while a prompt comes in, or its time is not known"
     if not stack.steps:
         return f"{name}: no technique of the list gains anything"
     if stack.measure == "capacity" and stack.start == 0:

@@ -22,15 +22,15 @@ def answer(e: Evaluation) -> str:
     if e.capacity.max_sequences == 0:
         c = e.capacity
         if c.place != "device" or setup.scenario.devices > 1:
-            if c.usable is not None and c.weight_bytes + c.buffer_bytes > c.usable:
+            if c.usable is not None and c.fixed_bytes > c.usable:
                 whose = PLACES[c.place] if c.place != "device" else "each device"
                 return (
-                    f"The weights do not fit: {whose} needs **{n.bytes_(c.weight_bytes)}** for its part "
+                    f"The weights do not fit: {whose} needs **{n.bytes_(c.weight_bytes + c.draft_bytes)}** for its part "
                     f"and has **{n.bytes_(c.usable)}**."
                 )
-        elif setup.capacity is not None and setup.weight_bytes + setup.buffers > setup.capacity:
+        elif setup.capacity is not None and c.fixed_bytes > setup.capacity:
             return (
-                f"The weights do not fit: they need **{n.bytes_(setup.weight_bytes)}** "
+                f"The weights do not fit: they need **{n.bytes_(c.weight_bytes + c.draft_bytes)}** "
                 f"and the device has **{n.bytes_(setup.capacity)}**."
             )
         return (

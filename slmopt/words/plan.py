@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from slmopt.advice.diagnosis import Diagnosis, Metric, Part
-from slmopt.advice.plan import WORTH, Trial, leading
-from slmopt.advice.technique import Pile
+import math
+from collections.abc import Sequence
+
+from slmopt.advice.diagnosis import Diagnosis
+from slmopt.advice.limits import WHOLE, limit
+from slmopt.advice.plan import Trial, leading
+from slmopt.advice.technique import WORTH, Pile
 from slmopt.theory.evaluation import Evaluation
 from slmopt.words import numbers as n
 from slmopt.words.scenario_line import sequences
@@ -15,7 +19,10 @@ METRIC_NAMES = {
     "tpot": "Time per token",
     "throughput": "Throughput",
     "capacity": "Sequences",
+    "gap": "Longest stall",
 }
+GAP = "gap"
+"""A metric of its own where others decode while a prompt comes in."""
 PILES: dict[Pile, str] = {
     "fewer_bytes": "move fewer bytes per token",
     "more_tokens": "get more tokens per byte moved",
@@ -25,6 +32,12 @@ PILES: dict[Pile, str] = {
     "hardware": "outside the piles: another device",
 }
 PHASES = {"decode": "decode", "prefill": "prefill", "capacity": "capacity"}
+
+
+def metrics(trials: Sequence[Trial]) -> tuple[str, ...]:
+    """The metrics that are told of these trials: the longest stall only where it is known."""
+    stalls = any(t.gain is not None and t.gain.gap is not None for t in trials)
+    return (*METRICS, GAP) if stalls else METRICS
 
 
 def best(trials: tuple[Trial, ...], metric: str) -> Trial | None:
@@ -117,8 +130,13 @@ def here(trial: Trial) -> str:
     losses = [
         _gain_words(metric, value(trial, metric)) for metric in METRICS if value(trial, metric) <= 1 / WORTH
     ]
-    if trial.gain.gap is not None:
+    if trial.gain.gap is not None and trial.gain.gap >= WORTH * max(1.0, trial.gain.ttft or 1.0):
         gains.append(f"a stall of the others {n.figures(trial.gain.gap)}× shorter")
+    held = trial.gain.memory or 1.0
+    if held >= WORTH:
+        gains.append(f"{n.percent(1.0 - 1.0 / held)} less memory held")
+    elif held <= 1 / WORTH:
+        losses.append(f"{n.percent(1.0 / held - 1.0)} more memory")
     text = ", ".join(gains) if gains else "gains nothing"
     if losses:
         text += f"; costs {', '.join(losses)}"
@@ -192,25 +210,32 @@ def idle_reason(e: Evaluation, trial: Trial) -> str:
     return ""
 
 
-def stops(trial: Trial, found: Diagnosis) -> str:
+def stops(e: Evaluation, trial: Trial, found: Diagnosis) -> str:
     """After what the technique stops helping: what the other side would leave, however far it is taken."""
-    if trial.gain is None:
+    if trial.gain is not None and trial.technique.id in WHOLE:
+        return "all of it at once: there is no more to take"
+    told = limit(e, trial, found)
+    if told is None:
         return ""
-    of = trial.technique
-    part: Part | None = None
-    metric: Metric = "tpot"
-    if of.id.startswith("quantise_weights"):
-        part = "weights"
-    elif of.pile == "fewer_bytes" or of.id == "cap_context":
-        part = "cache"
-    elif of.id == "fill_batch":
-        part, metric = "capacity", "throughput"
-    elif of.id == "more_arithmetic":
-        part, metric = "compute", "ttft"
-    gain = None if part is None else found[metric].gains.get(part)
-    if gain is None:
-        return ""
-    if gain == float("inf"):
+    metric, most = told
+    if math.isinf(most):
         return "no limit"
-    name = METRIC_NAMES[metric].lower()
-    return f"{name} at most {n.figures(gain)}×, however far it is taken"
+    return f"{METRIC_NAMES[metric].lower()} at most {n.figures(most)}×, {_FAR.get(trial.technique.id, _FAR_ENOUGH)}"
+
+
+_FAR_ENOUGH = "however far it is taken"
+_FAR = {
+    "cache_prefix": "with all but the last token cached",
+    "trim_prompt": "with one token left",
+    "speculate": "with every token accepted",
+    "speculate_ngram": "with every token accepted",
+    "speculate_heads": "with every token accepted",
+    "chunk_prefill": "with chunks of one token",
+}
+
+
+def price(e: Evaluation, trial: Trial, found: Diagnosis) -> str:
+    """A technique's pile, what it asks in return, and after what it stops helping, in one sentence."""
+    end = stops(e, trial, found)
+    pile = PILES[trial.technique.pile]
+    return f"{trial.technique.name}: {pile}; costs: {trial.technique.cost}{f'; {end}' if end else ''}."

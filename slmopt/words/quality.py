@@ -26,6 +26,17 @@ def row(found: FormatRow) -> str:
     )
 
 
+def evaluated(found: FormatRow) -> str:
+    """A format with its score, and what it gives here, as a sentence of a report."""
+    mark = {True: "✓ ", False: "✕ ", None: ""}[found.passes]
+    valid = "" if found.validity is None else f", {n.percent(found.validity)} of its replies valid"
+    fits = "" if found.fits is not False else ", which does not fit"
+    return (
+        f"{mark}**{escape(found.name)}** scores {n.trimmed(n.figures(found.score))} on your task{valid}: "
+        f"{n.bytes_(found.file_bytes)}, about {n.seconds(found.tpot_s, 2)} a token{fits}."
+    )
+
+
 def verdict(rows: tuple[FormatRow, ...], best: FormatRow | None, scores: Scores) -> str:
     """Which format is the fastest that passes; or what is missing to say so."""
     if not scores.task:

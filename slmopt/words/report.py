@@ -10,7 +10,7 @@ from typing import Final
 
 from slmopt.theory.evaluation import Evaluation, Phases
 from slmopt.words import numbers as n
-from slmopt.words.scenario_line import escape, sequences
+from slmopt.words.scenario_line import escape, sequences, serving_changes
 
 KINDS: Final = (
     (
@@ -109,6 +109,9 @@ def assumptions(e: Evaluation) -> list[str]:
         lines.append(
             f"{s.shared_prefix:,} tokens are shared by all sequences, {s.prefix_hit:,} of a prompt are cached already."
         )
+    served = serving_changes(s)
+    if served:
+        lines.append(f"It serves in its own way: {escape(', '.join(served))}.")
     lines += [escape(warning) for warning in setup.warnings]
     if setup.model.assumed:
         lines.append(f"Assumed of the model: {escape('; '.join(setup.model.assumed))}.")

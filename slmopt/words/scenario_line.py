@@ -56,7 +56,28 @@ def changes(scenario: Scenario, setup: Setup) -> list[str]:
         said.append(f"{s.shared_prefix:,} shared")
     if s.engine != "exact":
         said.append(s.engine)
+    said += serving_changes(s)
     return [*said, *_fit_words(s, setup)]
+
+
+def serving_changes(s: Scenario) -> list[str]:
+    """How the engine serves, as far as it is not the usual way."""
+    said = []
+    if s.prefill_chunk_tokens is not None:
+        said.append(f"prompts in chunks of {s.prefill_chunk_tokens:,}")
+    if s.batching == "static":
+        spread = "" if s.output_spread is None else f", replies spread by {numbers.percent(s.output_spread)}"
+        said.append(f"fixed groups{spread}")
+    if s.residency == "cold":
+        rate = (
+            ""
+            if s.storage_gbs is None
+            else f" from {numbers.trimmed(numbers.bytes_per_s(s.storage_gbs * 1e9))}"
+        )
+        said.append(f"cold start{rate}")
+    if s.unfused:
+        said.append("attention not fused")
+    return said
 
 
 def _fit_words(s: Scenario, setup: Setup) -> list[str]:

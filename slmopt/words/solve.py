@@ -7,6 +7,7 @@ from slmopt.advice.solve import TARGETS, Solution
 from slmopt.words import numbers as n
 from slmopt.words.goals import INPUTS, number
 
+CLOSED = "At this rate times are 95th percentiles of the closed form; --simulate plays the requests as well."
 LEVELS = {
     "ceiling": "at the ceiling",
     "slow": "by the slow end of the estimate",

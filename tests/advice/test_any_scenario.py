@@ -12,14 +12,14 @@ from slmopt.specs.scenario import Scenario
 from tests.strategies import scenarios
 
 
-@given(scenarios())
+@given(scenarios(ways=True))
 @settings(max_examples=25)
 def test_every_technique_applies_or_says_why_not(scenario):
     for trial in plan(scenario):
         assert trial.change.what
 
 
-@given(scenarios())
+@given(scenarios(ways=True))
 @settings(max_examples=10)
 def test_gains_stack_in_both_orders(scenario):
     for order in ("articles", "best"):

@@ -14,6 +14,7 @@ from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.roof import pass_time
+from slmopt.words import diagnosis as words
 from slmopt.words.diagnosis import sentences, table_markdown
 from tests.strategies import few, scenarios
 
@@ -169,7 +170,7 @@ def test_by_hand_the_articles_7_ms_of_weights_and_16_8_ms_of_cache():
 
 
 @few
-@given(scenarios())
+@given(scenarios(ways=True))
 def test_parts_add_up_to_the_pass_and_removing_one_never_hurts(s):
     typical = evaluate(s).typical
     for time, roof in ((typical.decode, typical.decode_roof), (typical.prefill, typical.prefill_roof)):
@@ -177,7 +178,15 @@ def test_parts_add_up_to_the_pass_and_removing_one_never_hurts(s):
         for part, lacking in WITHOUT.items():
             left = without(time, part)
             assert left <= float(time.seconds) * (1 + 1e-12)
-            oracle = pass_time(replace(time.cost, **lacking), roof)
+            if s.prefill_chunk_tokens is not None and time is typical.prefill:
+                # A sum of passes, of which each has a longer side of its own.
+                continue
+            scores = time.cost.score_bytes
+            moved = {
+                "cache": {"cache_bytes": scores},
+                "attention": {**lacking, "cache_bytes": time.cost.cache_bytes - scores},
+            }.get(part, lacking)
+            oracle = pass_time(replace(time.cost, **moved), roof)
             assert left == pytest.approx(float(oracle.seconds)), part
         assert without(time, "fixed_time") == pytest.approx(float(time.busy_s))
     found = diagnose(s)
@@ -263,3 +272,42 @@ def test_measurements_name_software_where_the_scenario_alone_could_not():
     assert found.gains["software"] == pytest.approx(2.5)
     assert diagnose(s, observe(judged("typical", 0.6), resolve(s)))["tpot"].part == "weights"
     assert observe(judged("typical", 0.6), resolve(s.change(model="llama-3.2-1b"))) is None
+
+
+COLD_FIVE = {"model": "llama-2-7b", "device": "rtx-4090", "prompt": 2000, "output": 100}
+
+
+def test_a_cold_start_is_what_holds_the_first_token_back():
+    s = scenario({**COLD_FIVE, "residency": "cold", "storage_gbs": 1.0})
+    e, found = evaluate(s), diagnose(s)
+    first, load = float(e.typical.prefill.seconds), e.typical.latency.load_s
+    assert found["ttft"].part == "fixed_time"
+    assert found["ttft"].share == pytest.approx((load + float(e.typical.prefill.fixed_s)) / (load + first))
+    assert found["ttft"].next_part == diagnose(scenario(COLD_FIVE))["ttft"].part
+    said = words.sentence(e, found, "ttft")
+    assert "loading the model from storage" in said
+    assert found["tpot"] == diagnose(scenario(COLD_FIVE))["tpot"]
+    # From a storage that is fast enough the prompt's own arithmetic is first again, for less of the time.
+    quick = diagnose(s.change(storage_gbs=1e5))["ttft"]
+    assert quick.part == found["ttft"].next_part
+
+
+def test_scores_that_leave_the_chip_count_as_attention():
+    slow = {"bandwidth_gbs": 200, "peak_tflops": 1000, "capacity_gb": 64}
+    s = scenario({"model": "llama-3.1-8b", "device": slow, "prompt": 30_000, "attention_kernels": "unfused"})
+    e, found = evaluate(s), diagnose(s)
+    assert found["ttft"].part == "attention"
+    # Without it neither scores nor its own arithmetic are left: less than what a fused kernel takes.
+    fused = float(evaluate(s.change(attention_kernels="fused")).typical.prefill.seconds)
+    products = e.typical.prefill.matmul_s + e.typical.prefill.fixed_s
+    assert found["ttft"].gains["attention"] == pytest.approx(float(e.typical.prefill.seconds) / products)
+    assert products < fused
+    assert "scores that leave the chip" in words.sentence(e, found, "ttft")
+    assert "Fewer bytes would gain nothing" not in words.sentence(e, found, "ttft")
+
+
+def test_fixed_groups_are_named_with_what_they_lose():
+    s = scenario({**COLD_FIVE, "batch": 8, "batching": "static", "output_spread": 1.0})
+    said = words.sentence(evaluate(s), diagnose(s), "throughput")
+    assert "A fixed group of 8 sequences waits for its longest reply, 2.72× the mean" in said
+    assert "fixed group" not in words.sentence(evaluate(s), diagnose(s), "tpot")

@@ -170,3 +170,31 @@ def test_the_search_draws_and_ranks(against):
     table = search_tables.ranked(met, against, 20)
     assert table["rank"].tolist() == list(range(1, 21))
     assert table["unbeaten"].iloc[0]
+
+
+def test_the_search_serves_as_the_scenario_does():
+    served = CHAT.change(
+        batch=4,
+        prefill_chunk_tokens=300,
+        batching="static",
+        residency="cold",
+        storage_gbs=3.0,
+        attention_kernels="unfused",
+    )
+    for s in (served, served.change(prefill_chunk_tokens=None)):
+        row = search(s)
+        row = row[
+            (row["device"] == "rtx-5090") & (row["weights_id"] == "q8_0") & (row["techniques"] == "")
+        ].iloc[0]
+        e = evaluate(s.change(device="rtx-5090", weights="q8_0"))
+        assert row["ttft_s"] == pytest.approx(float(e.typical.latency.ttft_s))
+        assert row["tokens_per_s"] == pytest.approx(e.typical.device_tokens_per_s)
+
+
+def test_a_cold_start_is_open_in_the_checklist_until_the_model_is_kept():
+    items = {item.id: item for item in checklist(CHAT.change(residency="cold", storage_gbs=4.0))}
+    assert items["cold_start"].state == "open"
+    assert items["cold_start"].numbers["load_s"] == pytest.approx(
+        evaluate(CHAT.change(residency="cold", storage_gbs=4.0)).typical.latency.load_s
+    )
+    assert {item.id: item for item in checklist(CHAT)}["cold_start"].state == "ask"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from slmopt.advice.goals import meets
 from slmopt.advice.measures import HIGHER, measure
 from slmopt.advice.nearest import smallest_changes
-from slmopt.advice.solve import SPANS, TARGETS, VARIABLES, _setter, devices_that_meet, solve
+from slmopt.advice.solve import SPANS, TARGETS, VARIABLES, devices_that_meet, setter, solve
 from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import solve as words
@@ -73,7 +73,7 @@ def test_what_is_found_meets_and_its_neighbour_does_not(variable, target, share)
         assert found.why
         assert not found.reachable
         return
-    change = _setter(s, variable)
+    change = setter(s, variable)
     assert meets(name, measure(evaluate(change(found.value)), name, "typical"), value * scale)
     if found.any_value:
         return
@@ -141,3 +141,41 @@ def test_the_smallest_changes_meet_the_target():
     assert prompt.new is not None
     assert float(evaluate(s.change(prompt=int(prompt.new))).typical.latency.ttft_s) <= 0.2
     assert [w.factor for w in found["tpot"]] == sorted(w.factor for w in found["tpot"])
+
+
+@pytest.mark.parametrize("device", ["rtx-4090", "h100-sxm-80gb", "snapdragon-8-elite", "apple-m4-max-40c"])
+@pytest.mark.parametrize("weights", ["q4_k_m", "f16"])
+def test_bits_that_are_found_are_the_widest_that_meet_across_every_operand(device, weights):
+    # 16-bit kernels reach more of a chip, so a 10-bit weight may be read faster than one of 9.99 bits.
+    s = scenario({"model": "llama-3.1-8b", "device": device, "weights": weights, "batch": 4})
+    change = setter(s, "bits")
+    bits = sorted(
+        {1.0, 2.0, 4.0, 4.5, 5.49, 5.5, 6.0, 8.0, 9.99, 10.0, 11.0, 12.0, 14.0, 15.9, 16.0, 16.1, 20.0, 32.0}
+    )
+    steps = {x: measure(evaluate(change(x)), "tpot", "typical") for x in bits}
+    for target in (
+        steps[4.5] * 1.01,
+        steps[9.99] * 1.01,
+        steps[9.99] * 0.8,
+        steps[16.0] * 1.001,
+        steps[32.0] * 0.99,
+    ):
+        found = solve(s, "bits", "tpot_ms", target * 1e3)
+        assert found.value is not None
+        assert measure(evaluate(change(found.value)), "tpot", "typical") <= target * (1 + 1e-12)
+        wider = [x for x in bits if x > found.value * (1 + 1e-9)]
+        assert all(steps[x] > target for x in wider), "the next cheaper to keep does not meet it"
+    assert not solve(s, "bits", "tpot_ms", steps[1.0] * 0.9 * 1e3).reachable
+    whatever = solve(s, "bits", "tpot_ms", max(steps.values()) * 1.01 * 1e3)
+    assert whatever.any_value
+    assert whatever.value == 32.0
+
+
+def test_fixed_groups_are_solved_on_the_side_on_which_more_sequences_give_more():
+    s = scenario({**SERVER, "batching": "static", "bandwidth_fraction": 1.0, "compute_fraction": 1.0})
+    rates = {
+        b: measure(evaluate(s.change(batch=b)), "tokens_per_s", "typical") for b in (1, 8, 64, 512, 65_536)
+    }
+    assert rates[65_536] < max(rates.values())
+    found = solve(s, "batch", "tokens_per_s", rates[8])
+    assert found.value == 8

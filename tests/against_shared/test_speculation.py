@@ -1,6 +1,6 @@
 """Published speed-ups of drafting against what the model predicts once checking has its typical cost; pairs are printed.
 
-`pytest -s tests/against_shared/test_speculation.py` shows every pair with the explanation of its gap.
+`python -m benchmarks.speculation` shows every pair with the explanation of its gap.
 """
 
 from __future__ import annotations

@@ -168,3 +168,141 @@ def test_bad_input_is_one_line(command, named):
     assert answer.out == ""
     assert answer.err.count("\n") == 1
     assert named in answer.err
+
+
+RATED = (
+    "--model",
+    "llama-3.1-8b",
+    "--device",
+    "rtx-4090",
+    "--rate",
+    "1",
+    "--prompt",
+    "1000",
+    "--output",
+    "100",
+)
+
+
+def test_requests_are_played_beside_the_closed_form():
+    found = advise(*RATED, "--ttft-ms", "400", "--tpot-ms", "30", "--users", "2", "--simulate")
+    run = found["simulation"]
+    assert run["requests"] == 500
+    assert run["closed_form"]["ttft_p95_s"] > 0
+    told = {target["name"]: target for target in found["targets"]}
+    assert told["ttft"]["simulated"] == run["ttft_p95_s"]
+    assert told["ttft"]["simulated_met"] == (run["ttft_p95_s"] <= 0.4)
+    assert (told["users"]["simulated"], told["users"]["simulated_met"]) == (None, None)
+    plain = advise(*RATED, "--ttft-ms", "400")
+    assert "simulation" not in plain
+    assert "simulated" not in plain["targets"][0]
+
+
+def test_the_text_says_which_was_used():
+    answer = call("advise", *RATED, "--ttft-ms", "120", "--simulate")
+    assert answer.code == 0, answer.err
+    assert "The same requests, played" in answer.out
+    assert "found with the closed form" in answer.out
+
+
+def test_a_solution_is_played():
+    asked = ("solve", *RATED, "--for", "bandwidth_gbs", "--target", "tpot_ms=10", "--simulate")
+    found = call(*asked, "--json").json
+    assert found["reachable"]
+    assert found["simulation"]["met"] == (found["simulation"]["tpot_p95_s"] <= 0.010)
+    assert found["simulation"]["closed_form"]["tpot_p95_s"] == pytest.approx(0.010, rel=1e-6)
+    text = call(*asked).out
+    assert "plays the requests" in text
+    assert "Played, it" in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (("advise", "--model", MODEL_1B, "--device", CARD, "--simulate"), "--simulate needs --rate"),
+        (("solve", *RATED, "--for", "bits", "--target", "users=9", "--simulate"), "take ttft_ms or tpot_ms"),
+        (("advise", *RATED, "--devices", "2", "--simulate"), "more memories than one"),
+    ],
+)
+def test_what_cannot_be_played_is_one_line(flags, why):
+    answer = call(*flags)
+    assert answer.code == 2
+    assert why in answer.err.splitlines()[-1]
+    assert "Traceback" not in answer.err
+
+
+def test_how_it_serves_changes_the_answer():
+    flags = ("--model", "llama-3.1-8b", "--device", "rtx-4090", "--batch", "8", "--prompt", "4000")
+    usual = call("estimate", *flags, "--json").json
+    assert usual["serving"]["batching"] == "continuous"
+    more = (
+        "--prefill-chunk-tokens",
+        "512",
+        "--residency",
+        "cold",
+        "--storage-gbs",
+        "4",
+        "--attention-kernels",
+        "unfused",
+    )
+    found = call("estimate", *flags, *more, "--json").json
+    assert found["serving"]["ceiling"]["load_s"] == pytest.approx(found["capacity"]["weight_bytes"] / 4e9)
+    assert found["estimate"]["latency"]["ttft_s"] > usual["estimate"]["latency"]["ttft_s"]
+    assert found["serving"]["estimate"]["stall_s"] < usual["serving"]["estimate"]["stall_s"]
+    assert found["estimate"]["decode"]["score_bytes"] > 0
+    assert found["estimate"]["decode"]["kv_bytes"] == usual["estimate"]["decode"]["kv_bytes"]
+    groups = call("estimate", *flags, "--batching", "static", "--output-spread", "0.5", "--json").json
+    assert groups["estimate"]["decode"]["tokens_per_s"] < usual["estimate"]["decode"]["tokens_per_s"]
+    techniques = {t["id"]: t for t in advise(*flags, *more)["techniques"]}
+    assert techniques["keep_resident"]["applies"]
+    assert techniques["keep_resident"]["ttft_gain"] > 1
+    plain = {t["id"]: t for t in advise(*flags)["techniques"]}
+    assert plain["chunk_prefill"]["stall_gain"] > 1
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "why"),
+    [
+        ("--prefill-chunk-tokens", "0", "--prefill-chunk-tokens = 0 tokens"),
+        ("--output-spread", "1.5", "--output-spread = 1.5"),
+        ("--storage-gbs", "0", "--storage-gbs = 0.0 GB/s"),
+        ("--draft-heads-gb", "-1", "--draft-heads-gb = -1.0 GB"),
+        ("--batching", "loose", "invalid choice"),
+    ],
+)
+def test_bad_ways_to_serve_are_one_line(flag, value, why):
+    answer = call("estimate", "--model", MODEL_1B, "--device", CARD, flag, value)
+    assert answer.code == 2
+    assert why in answer.err
+
+
+def test_no_format_is_best_without_an_evaluation_and_one_is_with_it(tmp_path):
+    scores = tmp_path / "scores.csv"
+    scores.write_text("format,score,valid\nq4_k_m,0.7,0.99\nq8_0,0.9,1\n")
+    flags = ("--model", "llama-3.1-8b", "--device", "rtx-4090", "--weights", "f16", "--scores", str(scores))
+    found = advise(*flags)["quality"]
+    assert found["best"] is None
+    assert "say which score is good enough" in found["verdict"]
+    found = advise(*flags, "--score-floor", "0.8")["quality"]
+    assert found["best"] == "q8_0"
+    assert {row["id"]: row["passes"] for row in found["formats"]}["q4_k_m"] is False
+    text = call("advise", *flags, "--score-floor", "0.8").out
+    assert "scores 0.7 on your task" in text
+    assert "Q8_0 is the fastest that passes your evaluation" in text
+    out = tmp_path / "report.md"
+    assert call("report", *flags, "--score-floor", "0.8", "--out", str(out)).code == 0
+    assert "the fastest that passes your evaluation" in out.read_text()
+    answer = call("advise", "--model", MODEL_1B, "--device", CARD, "--score-floor", "1")
+    assert answer.code == 2
+    assert "need --scores" in answer.err
+
+
+def test_the_text_names_pile_cost_and_end_of_each_technique():
+    out = call(
+        "advise", "--model", "llama-3.1-8b", "--device", "rtx-4090", "--batch", "8", "--prompt", "4000"
+    ).out
+    assert "What each belongs to, costs, and after what it stops helping" in out
+    assert (
+        "Chunk the prefill: outside the piles: prefill; costs: the newcomer's first token comes later" in out
+    )
+    assert "memory  stall" in out

@@ -148,3 +148,39 @@ def test_how_many_devices():
     assert "within the targets at 12.0 requests/s" in call(*SERVER, *flags).out
     beyond = simulated("--rate", "1", "--requests", "20", "--ttft-ms", "1", "--replicas", *IDEAL)["replicas"]
     assert beyond["needed"] is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "admission", "budget"),
+    [
+        ((), "continuous", 2048),
+        (("--batching", "static"), "static", 2048),
+        (("--prefill-chunk-tokens", "256"), "chunked", 256 + 8),
+        (("--prefill-chunk-tokens", "256", "--token-budget", "700"), "chunked", 700),
+        (("--batching", "static", "--policy", "continuous"), "continuous", 2048),
+    ],
+)
+def test_the_scenario_admits_unless_a_policy_is_given(flags, admission, budget):
+    found = simulated("--rate", "1", "--requests", "20", "--batch", "8", *flags)
+    assert found["policy"]["admission"] == admission
+    assert found["policy"]["token_budget"] == budget
+
+
+def test_attention_that_is_not_fused_is_slower_when_played():
+    flags = (
+        "--model",
+        "llama-2-7b",
+        "--device",
+        CARD,
+        "--rate",
+        "0.2",
+        "--requests",
+        "20",
+        "--prompt",
+        "4000",
+    )
+    times = {}
+    for kernels in ("fused", "unfused"):
+        answer = call("simulate", *flags, "--attention-kernels", kernels, "--compute-fraction", "1", "--json")
+        times[kernels] = answer.json["tpot_s"]["p50"]
+    assert times["unfused"] > times["fused"]

@@ -11,10 +11,10 @@ from slmopt.figures import plan as plan_figures
 from slmopt.figures.named import Named
 from slmopt.reports import memory_tables as tables
 from slmopt.specs.scenario import Scenario, scenario
+from slmopt.theory.context_curve import context_curve
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.first_token import hit_curve, prompt_curve
 from slmopt.theory.interference import chunked, whole
-from slmopt.theory.memory import context_curve
 from slmopt.theory.offload_curve import layers_curve
 from slmopt.theory.speculation_curves import speculation_curves
 from slmopt.words.places import layers_alt, layers_title

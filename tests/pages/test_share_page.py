@@ -51,6 +51,13 @@ OPENED = {
     "draft_tokens": 3,
     "acceptance": 0.75,
     "draft_model": "qwen3-0.6b",
+    "draft_heads_gb": 0.25,
+    "prefill_chunk_tokens": 512,
+    "batching": "static",
+    "output_spread": 0.5,
+    "residency": "cold",
+    "storage_gbs": 3.5,
+    "attention_kernels": "unfused",
 }
 
 

@@ -36,10 +36,12 @@ WHOLE = (
     "draft_tokens",
     "target_users",
     "block_tokens",
+    "prefill_chunk_tokens",
 )
 REAL = (
     "bandwidth_gbs", "peak_tflops", "weight_bits", "capacity_gb", "target_ttft_ms", "target_tpot_ms", "acceptance", "draft_cost",
     "bandwidth_fraction", "compute_fraction", "fixed_ms", "buffers_gb", "power_w", "price_per_hour",
+    "output_spread", "storage_gbs", "draft_heads_gb",
 )  # fmt: skip
 WHOLE_VALUES = (None, 0, -1, 1, 2, 7, 512, 4096, 100_000, 10_000_000, 10**15)
 REAL_VALUES = (None, 0.0, -1.0, 1e-9, 0.3, 0.5, 1.0, 1.5, 4.5, 16.0, 1000.0, 1e6, 1e30)
@@ -126,7 +128,9 @@ class Walk:
         self.entered[name] = value
 
     def choice(self) -> None:
-        key = self.random.choice([*RECORDS, "engine", "allocation"])
+        key = self.random.choice(
+            [*RECORDS, "engine", "allocation", "batching", "residency", "attention_kernels"]
+        )
         box = self.app.selectbox(key=key)
         option = self.random.choice(box.options)
         self.tell("choose", key, option)

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slmopt._version import __version__
+from slmopt.advice.quality import Scores
 from slmopt.reports import pictures
 from slmopt.reports.columns import cell, column_words, thinned
 from slmopt.reports.formulas import guarded, safe
 from slmopt.reports.marked_text import Run, plain, runs, to_html
 from slmopt.reports.report import report
+from slmopt.reports.report_sections import Own
 from slmopt.specs.library import library
 from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
@@ -156,3 +158,28 @@ def test_cells_for_people():
 def test_a_thinned_table_keeps_both_ends():
     few, missing = thinned(pd.DataFrame({"x": range(100)}), 10)
     assert (few["x"].iloc[0], few["x"].iloc[-1], len(few) + missing) == (0, 99, 100)
+
+
+def plan_notes(own=None, **values):
+    made = report(scenario({**SERVER, **values}), date=DATE, own=own)
+    return "\n".join(next(section for section in made.sections if section.page == "plan").notes)
+
+
+def test_ticks_and_the_users_evaluation_go_into_the_report():
+    scores = Scores({"q8_0": 0.9, "q4_k_m": 0.7}, 0.8)
+    told = plan_notes(Own(frozenset({"measure"}), scores), model="llama-3.1-8b", weights="f16", cache_k="f16")
+    assert "ticked by hand" in told
+    assert told.count("ticked by hand") == 1
+    assert "scores 0.7 on your task" in told.replace("\\", "")
+    assert "is the fastest that passes your evaluation" in told.replace("\\", "")
+    plain_notes = plan_notes()
+    assert "ticked by hand" not in plain_notes
+    assert "on your task" not in plain_notes
+
+
+def test_how_it_serves_is_in_the_report():
+    made = report(
+        scenario({**SERVER, "prefill_chunk_tokens": 256, "residency": "cold", "storage_gbs": 2.0}), date=DATE
+    )
+    assert any("chunks of 256" in line for line in made.assumptions)
+    assert "cold start" in made.line

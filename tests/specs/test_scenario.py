@@ -15,7 +15,7 @@ from tests.strategies import few, scenarios
 
 
 @few
-@given(scenarios())
+@given(scenarios(ways=True))
 def test_a_scenario_survives_json_and_hashes_alike(s):
     again = scenario(json.loads(s.model_dump_json()))
     assert again == s

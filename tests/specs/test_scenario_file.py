@@ -14,7 +14,7 @@ from slmopt.specs.scenario_file import MAX_BYTES, from_file, to_file
 from tests.strategies import scenarios
 
 
-@given(scenarios())
+@given(scenarios(ways=True))
 def test_a_round_trip_loses_nothing(made):
     found = from_file(to_file(made))
     assert found.scenario == made
@@ -77,6 +77,6 @@ def test_a_file_that_is_too_large():
         from_file(b" " * (MAX_BYTES + 1))
 
 
-@given(scenarios())
+@given(scenarios(ways=True))
 def test_the_version_is_in_the_file(made):
     assert json.loads(to_file(made))["version"] == 1

@@ -290,7 +290,32 @@ def _made(a: Attention, shape: Shape) -> int:
     return len(_complete(a, shape.past + shape.new)) - len(_complete(a, shape.past))
 
 
-def _attention_flops(a: Attention, shape: Shape) -> Fraction:
+def count_scores(model: Model, shapes: list[Shape]) -> Fraction:
+    """Bytes of attention's scores in one pass where they leave the chip.
+
+    Each head writes a 2-byte score for every key that a query attends to and reads it, then a probability likewise.
+    """
+    moved = 0
+    for layer in _layers(model):
+        for shape in shapes if layer.attention is not None else ():
+            pairs, _scored = _attended(layer.attention, shape)
+            for _head in range(layer.attention.heads):
+                moved += shape.batch * pairs * (2 + 2 + 2 + 2)
+    return Fraction(moved)
+
+
+def pieces(shape: Shape, chunk: int) -> list[Shape]:
+    """A prompt fed in pieces of ``chunk`` tokens: a pass each, with logits in the last."""
+    found, done = [], 0
+    while done < shape.new:
+        new = min(chunk, shape.new - done)
+        found.append(Shape(shape.batch, new, shape.past + done, int(done + new == shape.new)))
+        done += new
+    return found
+
+
+def _attended(a: Attention, shape: Shape) -> tuple[int, int]:
+    """(query, key) pairs of one sequence that attention scores, and those that an indexer does."""
     pairs = scored = 0
     for query in range(shape.past, shape.past + shape.new):
         visible = sum(_sees(a, query, key) for key in range(query + 1))
@@ -298,6 +323,11 @@ def _attention_flops(a: Attention, shape: Shape) -> Fraction:
         scored += keys
         picked = keys if a.indexer is None else min(keys, a.indexer.top_k)
         pairs += picked if a.compress is None else visible + picked
+    return pairs, scored
+
+
+def _attention_flops(a: Attention, shape: Shape) -> Fraction:
+    pairs, scored = _attended(a, shape)
     if a.latent is None:
         one = 2 * pairs * a.heads * (a.head_dim + (a.v_head_dim or a.head_dim))
     else:

@@ -17,13 +17,13 @@ from slmopt.specs.library import library
 from slmopt.specs.model import Model
 from slmopt.specs.setup import resolve
 from slmopt.theory import engine_sglang, engine_vllm
+from slmopt.theory.context_curve import context_curve
 from slmopt.theory.engine_layers import Cache
 from slmopt.theory.engine_llama import cells
 from slmopt.theory.engines import Part, cache_of, memory_share, reserved, rules, total_bytes
 from slmopt.theory.holders import holders
 from slmopt.theory.memory import (
     cache_bytes,
-    context_curve,
     longest_context,
     paging,
     sequences_that_fit,

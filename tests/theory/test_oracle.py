@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 from slmopt.specs.formats import CacheFormat, WeightFormat
 from slmopt.specs.model import Attention, Indexer, Latent, LayerGroup, Model
 from slmopt.theory.forward import Group, PassCost, completed_pairs, forward, visible_pairs
-from slmopt.theory.terms import operator_terms, pass_terms
+from slmopt.theory.terms import operator_terms, pass_terms, with_kernels
 from tests.strategies import bits as any_bits
 from tests.strategies import models, passes
-from tests.theory.oracle import Bits, Shape, count_pass
+from tests.theory.oracle import Bits, Shape, count_pass, count_scores
 
 SIXTEEN = Bits(Fraction(16), Fraction(16), Fraction(16))
 
 
 def product_pass(
-    model: Model, bits: Bits, shapes: list[Shape], estimate: bool, merged: bool = True
+    model: Model, bits: Bits, shapes: list[Shape], estimate: bool, merged: bool = True, unfused: bool = False
 ) -> PassCost:
     weights = WeightFormat(id="w", name="w", bits=float(bits.weights))
     k, v = (CacheFormat(id="c", name="c", bits=float(b)) for b in (bits.k, bits.v))
     terms = (pass_terms if merged else operator_terms)(model, weights, k, v)
     groups = [Group(s.batch, s.new, s.past, s.logits, s.shared) for s in shapes]
-    return forward(terms, groups, "estimate" if estimate else "ceiling")
+    return forward(with_kernels(terms, unfused=unfused), groups, "estimate" if estimate else "ceiling")
 
 
 def same(got: object, exact: Fraction) -> bool:
@@ -42,6 +42,20 @@ def test_pass_costs_what_counting_one_by_one_gives(model, bits, shapes, estimate
     assert same(cost.weight_bytes, exact.weight_bytes)
     assert same(cost.cache_bytes, exact.cache_bytes)
     assert same(cost.flops, exact.flops)
+
+
+@settings(max_examples=200)
+@given(models, any_bits, passes(), st.booleans())
+def test_scores_that_leave_the_chip_are_those_counted_one_by_one(model, bits, shapes, merged):
+    plain = product_pass(model, bits, shapes, True, merged)
+    cost = product_pass(model, bits, shapes, True, merged, unfused=True)
+    exact = Fraction(0) if model.params is not None else count_scores(model, shapes)
+    assert same(cost.score_bytes, exact)
+    assert same(cost.cache_bytes, Fraction(float(plain.cache_bytes)) + exact)
+    assert (cost.weight_bytes, cost.flops) == (plain.weight_bytes, plain.flops)
+    bound = product_pass(model, bits, shapes, False, merged, unfused=True)
+    assert bound.cache_bytes == product_pass(model, bits, shapes, False, merged).cache_bytes
+    assert not np.any(plain.score_bytes)
 
 
 def layer(attention: Attention, count: int = 1) -> LayerGroup:

@@ -133,3 +133,19 @@ def test_a_draft_is_started_by_both_servers():
     assert flag(llama, "--draft-max") == "5"
     config = json.loads(flag(vllm, "--speculative-config"))
     assert config == {"model": "meta-llama/Llama-3.2-1B", "num_speculative_tokens": 5}
+
+
+def test_a_server_feeds_and_attends_as_the_scenario_has_it():
+    made = scenario(
+        {
+            **BASE,
+            "batch": 4,
+            "prefill_chunk_tokens": 512,
+            "batching": "static",
+            "attention_kernels": "unfused",
+        }
+    )
+    llama, vllm = lines(words.launches(evaluate(made)))
+    assert (flag(llama, "-b"), flag(llama, "-fa")) == ("516", "off")
+    assert "--no-cont-batching" in llama
+    assert flag(vllm, "--max-num-batched-tokens") == "516"

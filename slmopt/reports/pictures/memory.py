@@ -11,8 +11,8 @@ from slmopt.figures.named import Named
 from slmopt.figures.offload import against_layers
 from slmopt.reports import memory_tables as tables
 from slmopt.reports.picture import Picture
+from slmopt.theory.context_curve import context_curve
 from slmopt.theory.evaluation import Evaluation, evaluate
-from slmopt.theory.memory import context_curve
 from slmopt.theory.offload_curve import layers_curve, offload_tells
 from slmopt.words import memory as words
 from slmopt.words import places
