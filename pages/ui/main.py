@@ -5,7 +5,19 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import chart, fields, handing, login, panel, parts, present, reading, sitemap, state
+from pages.ui import (
+    chart,
+    fields,
+    handing,
+    login,
+    panel,
+    parts,
+    present,
+    quick_state,
+    reading,
+    sitemap,
+    state,
+)
 from slmopt.advice.plan import plan
 from slmopt.theory.evaluation import evaluate
 
@@ -19,6 +31,7 @@ def settle() -> None:
     Over what never dies a full collection takes longer than a whole page, and whoever is served meanwhile waits. So
     presets and the modules of an answer are loaded first, whatever page a visitor opens first.
     """
+    quick_state.install()
     evaluate(state.current())
     plan(state.current())
     gc.collect()
