@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -19,6 +20,7 @@ from slmopt.figures.measured_marks import Group
 from slmopt.figures.named import Named
 from slmopt.measured.compare import Comparison, compare
 from slmopt.measured.detect import read_many
+from slmopt.measured.distinct import distinct, members
 from slmopt.measured.placed import Facts
 from slmopt.measured.table import ReadResult, concat
 from slmopt.reports import measured_groups
@@ -27,6 +29,7 @@ from slmopt.specs.library import library, preset_root
 from slmopt.specs.model import Model
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
+from slmopt.theory.roofline_points import MeasuredPoint
 from slmopt.words import measured_causes as causes
 from slmopt.words import measurements as words
 
@@ -45,12 +48,13 @@ SAMPLE_MODEL: Final = "granite-3.1-1b-a400m"
 class Gathered:
     """What the page is about: files read, the judged rows as :func:`tables.joined` makes them, and what follows from them.
 
-    ``misfits`` are sentences about answers that a row contradicts; ``told`` what the user said of which rows (positions in
+    ``listed`` are the rows for the page's table; ``misfits`` sentences about answers that a row contradicts; ``told`` what the user said of which rows (positions in
     ``read.rows``); ``ident`` changes with any of it.
     """
 
     read: ReadResult
     rows: pd.DataFrame
+    listed: pd.DataFrame
     skipped: pd.DataFrame
     groups: list[Named[Group]]
     said: words.Said
@@ -97,7 +101,8 @@ def _gathered(
     skipped = pd.concat([read.skipped, judged.skipped], ignore_index=True)
     rows = tables.joined(read.rows, judged)
     said = words.said(rows, files, judged.needs, sample=sample)
-    return Gathered(read, rows, skipped, measured_groups.groups(rows), said, sample, misfits)
+    groups = measured_groups.groups(rows)
+    return Gathered(read, rows, tables.listed(rows), skipped, groups, said, sample, misfits)
 
 
 def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
@@ -117,8 +122,14 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
     for sentence in found.misfits:
         st.markdown(f"✕ {sentence}")
     st.session_state[JUDGED_KEY] = found
-    st.session_state[POINTS_KEY] = tables.points(found.rows, resolve(scenario).device.name)
+    st.session_state[POINTS_KEY] = _points(found.ident, resolve(scenario).device.name, found)
     return found
+
+
+@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
+def _points(ident: str, device: str, _found: Gathered) -> tuple[MeasuredPoint, ...]:
+    del ident
+    return tables.points(_found.rows, device)
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
@@ -141,9 +152,9 @@ def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) ->
     judged = _lacking.judged
     told = _told(answers, _lacking)
     parts = [
-        judged.rows.loc[one.index]
+        _at(judged.rows, one.index)
         if one.facts == Facts()
-        else compare(_read.rows.loc[one.index], one.facts).rows
+        else compare(_at(_read.rows, one.index), one.facts).rows
         for one in told
     ]
     rows = tables.stacked(parts) if parts else judged.rows
@@ -155,31 +166,43 @@ def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) ->
     return replace(found, told=told)
 
 
+def _at(rows: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
+    """These rows; the table itself, and no copy of it, where they are all."""
+    return rows if rows.index.equals(index) else rows.loc[index]
+
+
 def _told(answers: Answers, lacking: Lacking) -> tuple[Told, ...]:
     """The rows by what the user said of them."""
     judged = lacking.judged
-    said = pd.DataFrame(
-        {kind: lacking.names[kind].astype("object").map(answers.of(kind)) for kind in LOST},
-        index=judged.rows.index,
-    )
+    size = len(judged.rows)
+    chosen = {kind: _chosen(lacking.names[kind], answers.of(kind)) for kind in LOST}
     overrides = json.loads(answers.overrides)
+    panel = np.zeros(size, dtype=bool)
     if overrides:
-        said["panel"] = (judged.rows["device"] == answers.device) | (said["device"] == answers.device)
-    else:
-        said["panel"] = False
-    said["batch"] = lacking.no_batch & (answers.batch is not None)
-    codes = said.groupby([*LOST, "panel", "batch"], dropna=False, sort=False).ngroup().to_numpy()
+        panel = (judged.rows["device"] == answers.device).to_numpy() | (chosen["device"] == answers.device)
+    batch = lacking.no_batch & (answers.batch is not None)
+    codes, first = distinct((*chosen.values(), panel, batch), size)
     groups = []
-    for code in range(int(codes.max(initial=-1)) + 1):
-        members = judged.rows.index[codes == code]
-        first = said.loc[members[0]]
+    for at, one in zip(members(codes, len(first)), first, strict=True):
         told: dict[str, Any] = {
-            kind: records(kind)[first[kind]] for kind in LOST if isinstance(first[kind], str)
+            kind: records(kind)[column[one]]
+            for kind, column in chosen.items()
+            if isinstance(column[one], str)
         }
-        if first["batch"]:
+        if batch[one]:
             told["batch"] = answers.batch
-        groups.append(Told(members, Facts(**told, overrides=overrides if first["panel"] else {})))
+        index = judged.rows.index if len(first) == 1 else judged.rows.index[at]
+        groups.append(Told(index, Facts(**told, overrides=overrides if panel[one] else {})))
     return tuple(groups)
+
+
+def _chosen(names: pd.Series, answers: Mapping[str, str]) -> pd.Categorical:
+    """The record chosen for each row's name; missing where none is."""
+    known = list(dict.fromkeys(answers.values()))
+    places = [
+        known.index(answers[str(name)]) if str(name) in answers else -1 for name in names.cat.categories
+    ]
+    return pd.Categorical.from_codes(np.array([*places, -1])[names.cat.codes], pd.Index(known, dtype="str"))
 
 
 def _misfits(answers: Answers, lacking: Lacking, reasons: pd.Series, params: pd.Series) -> tuple[str, ...]:

@@ -277,7 +277,8 @@ def _typed(values: object, dtype: Kind, size: int) -> object:
         return _categories(values, size)
     if dtype == "float64":
         if values is None or not _is_array(values):
-            return np.full(size, np.nan if values is None else float(values))  # type: ignore[arg-type]
+            # One number in the memory of one, since most columns of a file are of this kind.
+            return np.broadcast_to(np.float64(np.nan if values is None else values), size)  # type: ignore[arg-type]
         return pd.Series(values, dtype="float64", copy=False).to_numpy()
     if dtype == "datetime64[us]":
         if values is None or not _is_array(values):
