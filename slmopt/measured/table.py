@@ -25,6 +25,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
+from slmopt.measured.distinct import alike
+
 Kind = Literal["category", "str", "float64", "datetime64[us]"]
 
 
@@ -252,9 +254,19 @@ def concat_rows(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
         parts = [frame[name] for frame in filled]
         if dtype == "category":
             data[name] = pd.api.types.union_categoricals(parts)
+        elif dtype == "float64":
+            data[name] = _joined([part.to_numpy() for part in parts])
         else:
             data[name] = pd.concat(parts, ignore_index=True)
     return pd.DataFrame(data, copy=False)
+
+
+def _joined(parts: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Columns one behind the other; of one number in all of them that number once."""
+    ends = np.array([part[0] for part in parts])
+    if alike(ends) and all(map(alike, parts)):
+        return np.broadcast_to(ends[0], sum(map(len, parts)))
+    return np.concatenate(parts)
 
 
 def _length(columns: Mapping[str, object]) -> int:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from slmopt.measured.readers import mapping
 from slmopt.measured.readers._base import (
+    JsonLinesReader,
     JsonReader,
     MarkdownTable,
     SheetReader,
@@ -17,7 +18,7 @@ from slmopt.measured.readers._base import (
     TableReader,
     TextReader,
 )
-from slmopt.measured.readers._delimited import Sheet
+from slmopt.measured.readers._delimited import LONG_BYTES, Sheet
 from slmopt.measured.readers._json import Decoded, Item, Json, decode_json, looks_like_json
 from slmopt.measured.readers._markdown import find_tables
 from slmopt.measured.readers._sheets import find_sheets
@@ -30,6 +31,9 @@ def read_document(document: Document) -> ReadResult:
     """What the text holds: JSON, a delimited table that a reader knows, a report, or a table whose columns are guessed."""
     from_json, only_json = None, False
     if looks_like_json(document.head):
+        at_once = _read_lines(document) if len(document.data) > LONG_BYTES else None
+        if at_once is not None:
+            return at_once
         decoded = decode_json(document.name, document.text)
         only_json = bool(decoded.items) and document.head.lstrip()[:1] in {"{", "["}
         from_json = _read_json(document.name, decoded)
@@ -45,6 +49,13 @@ def read_document(document: Document) -> ReadResult:
     if tables:
         return _read_sheets(tables)
     raise UnreadableFile(f"{document.name} {_what_it_is(document.head)}")
+
+
+def _read_lines(document: Document) -> ReadResult | None:
+    for reader in READERS:
+        if isinstance(reader, JsonLinesReader) and reader.recognise(document.head):
+            return reader.read(document)
+    return None
 
 
 def _read_text(document: Document, sheets: list[Sheet]) -> ReadResult | None:
