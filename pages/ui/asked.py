@@ -25,8 +25,6 @@ from slmopt.specs.setup import resolve
 from slmopt.words import measured_causes as causes
 from slmopt.words.measured_rows import marked
 
-BUSY: Final = "Holding rows against their ceilings …"
-
 LOST: Final = {
     "device": ("need_device",),
     "model": ("need_model", "experts_shape"),
@@ -57,7 +55,7 @@ class Lacking:
     no_batch: npt.NDArray[np.bool_]
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
 def lacking(key: Key, _read: ReadResult) -> Lacking:
     """What the rows of these files lack."""
     del key

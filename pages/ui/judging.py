@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.ui.asked import BUSY, LOST, NO_BATCH, Answers, Key, Lacking, ask, has, lacking, records
+from pages.ui.asked import LOST, NO_BATCH, Answers, Key, Lacking, ask, has, lacking, records
 from pages.ui.uploads import Upload
+from pages.ui.working import DRAWING, JUDGING, LONG_ROWS, Bar
 from slmopt.figures.measured_marks import Group
 from slmopt.figures.named import Named
 from slmopt.measured.compare import Comparison, compare
@@ -38,6 +39,9 @@ POINTS_KEY: Final = "_slmopt_measured_points"
 
 JUDGED_KEY: Final = "_slmopt_judged"
 """Where a report looks for the rows of the visitor's files as they were last judged."""
+
+_HELD: Final = "_slmopt_held"
+"""The files whose rows were held against their ceilings last."""
 
 SAMPLE_DEVICE: Final = "epyc-2core"
 SAMPLE_MODEL: Final = "granite-3.1-1b-a400m"
@@ -105,7 +109,7 @@ def _gathered(
     return Gathered(read, rows, tables.listed(rows), skipped, groups, said, sample, misfits)
 
 
-def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
+def gathered(files: Mapping[str, Upload], scenario: Scenario, bar: Bar) -> Gathered:
     """The files' rows, judged with what the user says about them; the sample where there are none.
 
     Draws the fields for facts that the files lack, and leaves measured points to the roofline.
@@ -116,9 +120,20 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
         return sample(scenario)
     key = tuple((label, file.digest) for label, file in files.items())
     read = _together(key, [file.read for file in files.values()])
+    text = f"Holding {len(read.rows):,} rows against their ceilings …"
+    long = len(read.rows) >= LONG_ROWS
+    if long and st.session_state.get(_HELD) != key:
+        bar.tell(JUDGING, 0.0, text)
     lost = lacking(key, read)
     answers = ask(lost, scenario)
-    found = replace(_judged(key, answers, read, lost), ident=repr((key, answers)))
+    ident = repr((key, answers))
+    last = st.session_state.get(JUDGED_KEY)
+    if long and (last is None or last.ident != ident):
+        bar.tell(JUDGING, 0.5, text)
+    found = replace(_judged(key, answers, read, lost), ident=ident)
+    st.session_state[_HELD] = key
+    if long and (last is None or last.ident != ident):
+        bar.tell(DRAWING, 0.0, f"Drawing {len(read.rows):,} rows …")
     for sentence in found.misfits:
         st.markdown(f"✕ {sentence}")
     st.session_state[JUDGED_KEY] = found
@@ -132,7 +147,7 @@ def _points(ident: str, device: str, _found: Gathered) -> tuple[MeasuredPoint, .
     return tables.points(_found.rows, device)
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
 def _together(key: Key, _files: Sequence[ReadResult]) -> ReadResult:
     # The table names files as the page does, so that two of one name stay apart.
     named = [
@@ -147,7 +162,7 @@ def _renamed(column: pd.Series, label: str) -> pd.Series:
     return column.cat.rename_categories([label]) if len(column.cat.categories) == 1 else column
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
 def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) -> Gathered:
     judged = _lacking.judged
     told = _told(answers, _lacking)

@@ -34,9 +34,9 @@ class Requests:
     def of(cls, rows: Sequence[Mapping[str, Any]]) -> Requests:
         """From records as they are written."""
         return cls(
-            _texts(str(row.get("kind", "")) for row in rows),
-            _texts(str(row.get("level", "")) for row in rows),
-            _texts(str(row.get("error") or "") for row in rows),
+            _texts(row.get("kind") for row in rows),
+            _texts(row.get("level") for row in rows),
+            _texts(row.get("error") or None for row in rows),
             {name: np.array([_number(row.get(name)) for row in rows], dtype=np.float64) for name in NUMBERS},
         )
 
@@ -59,9 +59,11 @@ class Requests:
         return Requests(self.kind[where], self.level[where], self.error[where], kept)
 
 
-def _texts(values: Iterable[str]) -> Texts:
+def _texts(values: Iterable[object]) -> Texts:
     """Texts as categories in the order in which they come first; empty ones are missing."""
-    codes, known = pd.factorize(np.array([value or None for value in values], dtype=object))
+    codes, known = pd.factorize(
+        np.array([None if value is None or value == "" else str(value) for value in values], dtype=object)
+    )
     return pd.Categorical.from_codes(codes, pd.Index(known, dtype="str"))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -29,3 +30,12 @@ def counted(parts: Iterable[T], count: int) -> Iterator[T]:
         if listener is not None:
             listener(min(1.0, number / max(count, 1)))
         yield part
+
+
+def waited(futures: Iterable[Future[Any]], share: Callable[[], float]) -> None:
+    """Wait until all are done, and tell meanwhile how far they are."""
+    listener = _listener.get()
+    futures = list(futures)
+    while wait(futures, timeout=None if listener is None else 0.1).not_done:
+        if listener is not None:
+            listener(min(1.0, share()))

@@ -19,6 +19,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.csv as pacsv  # type: ignore[import-untyped]
 
+from slmopt.measured.progress import waited
 from slmopt.measured.readers._cells import parse_column, parse_times
 from slmopt.measured.readers._columns import LISTED, Columns
 from slmopt.measured.table import Skip
@@ -140,22 +141,30 @@ def _quotes(data: Any, begin: int, end: int) -> int:
 def _gather_all(
     sheet: Sheet, parts: list[Any], places: dict[int, str], decimal: str, *, typed: bool
 ) -> list[_Gathered]:
-    gather = partial(_gather, sheet.delimiter, len(sheet.header), places, decimal, typed)
-    if len(parts) == 1:
-        return [gather(parts[0])]
+    blocks: list[int] = []
+    gather = partial(_gather, sheet.delimiter, len(sheet.header), places, decimal, typed, blocks)
     with ThreadPoolExecutor(len(parts)) as pool:
-        return list(pool.map(gather, parts))
+        futures = [pool.submit(gather, part) for part in parts]
+        waited(futures, lambda: len(blocks) * _BLOCK / len(sheet.data))
+        return [future.result() for future in futures]
 
 
 def _gather(
-    delimiter: str, width: int, places: dict[int, str], decimal: str, typed: bool, data: Any
+    delimiter: str,
+    width: int,
+    places: dict[int, str],
+    decimal: str,
+    typed: bool,
+    blocks: list[int],
+    data: Any,
 ) -> _Gathered:
-    """One stretch, piece by piece."""
+    """One stretch, piece by piece; each is counted in ``blocks``."""
     found = _Gathered({position: _Column(kind) for position, kind in places.items()})
     if not bytes(data[:_BLOCK]).strip() and not bytes(data).strip():
         return found
     for batch in _batches(delimiter, width, places, found, typed, data):
         found.rows += batch.num_rows
+        blocks.append(batch.num_rows)
         for column, values in zip(found.columns.values(), batch.columns, strict=True):
             _take(column, values, decimal)
     return found
