@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -313,3 +316,54 @@ def test_reading_tells_how_far_it_is(monkeypatch):
         read_benchmark("file", "\n".join(own_file(50)).encode())
     assert told == sorted(told)
     assert told[-1] == 1.0
+
+
+VALUES = {
+    "texts": st.lists(st.sampled_from(["a", "Llama-3.1-8B-Q4_0.gguf", " b ", "", "n/a", "12", 'say "x"', "x,y", "two\nlines", None]), min_size=4, max_size=4),
+    "floats": st.lists(st.none() | st.floats(), min_size=4, max_size=4),
+    "whole": st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=4, max_size=4),
+    "yes or no": st.lists(st.none() | st.booleans(), min_size=4, max_size=4),
+    "times": st.lists(st.none() | st.datetimes(pd.Timestamp(2000, 1, 1), pd.Timestamp(2050, 1, 1)), min_size=4, max_size=4),
+}  # fmt: skip
+TYPES = {
+    "texts": [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())],
+    "floats": [pa.float64(), pa.float32()],
+    "whole": [pa.int64()],
+    "yes or no": [pa.bool_()],
+    "times": [pa.timestamp("us"), pa.timestamp("ms", "UTC"), pa.timestamp("ns", "Europe/Paris")],
+}
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_parquet_by_columns_is_parquet_as_text(data):
+    names = data.draw(
+        st.lists(
+            st.sampled_from(
+                ["model", "weights", "batch", "prompt tokens", "output tok/s", "ttft_ms", "timestamp", "note", "device", "tokens_per_s", "GPU", "7", "#x", "a,b"]
+            ),
+            min_size=2, max_size=6, unique=True,
+        )
+    )  # fmt: skip
+    columns = {}
+    for name in names:
+        kind = data.draw(st.sampled_from(list(VALUES)))
+        form = data.draw(st.sampled_from(TYPES[kind]))
+        columns[name] = pa.array(
+            data.draw(VALUES[kind]), pa.string() if pa.types.is_dictionary(form) else form
+        )
+        if pa.types.is_dictionary(form):
+            columns[name] = columns[name].dictionary_encode()
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    said = []
+    for limit in (1 << 40, 1):
+        with (
+            patch("slmopt.measured.readers._parquet.LONG_ROWS", limit),
+            patch("slmopt.measured.readers._sheets.LONG_BYTES", 0),
+        ):
+            try:
+                said.append(read_benchmark("a.parquet", stream.getvalue()))
+            except UnreadableFile as error:
+                said.append(str(error))
+    assert_same(*said)

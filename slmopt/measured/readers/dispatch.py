@@ -21,7 +21,7 @@ from slmopt.measured.readers._base import (
 from slmopt.measured.readers._delimited import LONG_BYTES, Sheet
 from slmopt.measured.readers._json import Decoded, Item, Json, decode_json, looks_like_json
 from slmopt.measured.readers._markdown import find_tables
-from slmopt.measured.readers._sheets import find_sheets
+from slmopt.measured.readers._sheets import find_sheets, sniff
 from slmopt.measured.readers.registry import READERS
 from slmopt.measured.table import ReadResult, Skip, concat, empty_rows, result, skipped_frame
 from slmopt.measured.text import Document, UnreadableFile
@@ -56,6 +56,21 @@ def _read_lines(document: Document) -> ReadResult | None:
         if isinstance(reader, JsonLinesReader) and reader.recognise(document.head):
             return reader.read(document)
     return None
+
+
+def read_sheet(sheet: Sheet, beginning: bytes) -> ReadResult | None:
+    """One sheet of whose text only the beginning is there; None where more than one reader might want to see it."""
+    head = Document(sheet.source, beginning).head
+    if looks_like_json(head) or sniff(head) != sheet.delimiter or not _is_table_like(sheet, head):
+        return None
+    if any(isinstance(one, TextReader | SheetsReader) and one.recognise(head) for one in READERS):
+        return None
+    reader = _sheet_reader(sheet)
+    return reader.read(sheet) if reader.name in _BY_COLUMNS else None
+
+
+_BY_COLUMNS: Final = frozenset({"llama-bench csv", "plain csv", mapping.FALLBACK.name})
+"""Readers that ask a sheet for columns, never for its rows."""
 
 
 def _read_text(document: Document, sheets: list[Sheet]) -> ReadResult | None:
