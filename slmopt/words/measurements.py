@@ -43,11 +43,8 @@ PHASE_WORDS: Final = {
     "mixed": "whole runs",
 }
 
-_NEEDED: Final = [
-    "source_file", "phase", "model", "weights", "device", "tool", "test", "context", "fraction", "p50", "spread", "pass_s",
-    "bound", "verdict", "reasons", "origin",
-]  # fmt: skip
 _SIZES: Final = ["model", "weights", "context", "fraction", "pass_s"]
+_NEEDED: Final = [*_SIZES, "source_file", "phase", "device", "tool", "test", "p50", "spread", "bound", "verdict", "reasons", "origin"]  # fmt: skip
 
 _SMALL_AGAINST_LARGE = 0.7
 _FAR_BELOW_USUAL = 0.7

@@ -80,6 +80,8 @@ def parquet_sheet(name: str, content: bytes, budget: Budget) -> ParquetSheet | N
         for at in columns
     ):
         return None
+    if 8 * values + _text_bytes(file, names) > budget.left:
+        return None
     text = io.BytesIO()
     for batch in file.iter_batches(1024, columns=names):
         text.write(csv_text(batch, header=not text.tell()))
@@ -88,6 +90,19 @@ def parquet_sheet(name: str, content: bytes, budget: Budget) -> ParquetSheet | N
     beginning = text.getvalue()
     body = beginning[beginning.find(b"\n") + 1 :]
     return ParquetSheet(name, ",", header, data=body, content=content, beginning=beginning)
+
+
+def _text_bytes(file: Any, names: list[str]) -> int:
+    """What the texts of the columns would take unpacked, by the lengths of those that are stored [B]."""
+    texts = [name for name in names if pa.types.is_dictionary(file.schema_arrow.field(name).type)]
+    total = 0
+    for batch in file.iter_batches(_BATCH_ROWS, columns=texts) if texts else ():
+        for column in batch.columns:
+            kinds = column.dictionary
+            if pa.types.is_string(kinds.type) or pa.types.is_large_string(kinds.type):
+                lengths = pc.fill_null(pc.binary_length(kinds), 0).to_numpy(zero_copy_only=False)
+                total += int(lengths[column.indices.drop_null().to_numpy(zero_copy_only=False)].sum())
+    return total
 
 
 def _open(content: bytes) -> Any:
