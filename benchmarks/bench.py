@@ -1,6 +1,7 @@
-"""`make bench`: the million-point pass, the simulation, the fit to the own sweep; then many sessions, and the browser.
+"""`make bench`: the million-point pass, the simulation, the fit to the own sweep, files of a million rows; then many
+sessions, and the browser.
 
-    python -m benchmarks.bench [pass] [serving] [fit] [sessions] [browser] [--samples N] [--page NAME]
+    python -m benchmarks.bench [pass] [serving] [fit] [rows] [sessions] [browser] [--samples N] [--page NAME]
 
 Exits 1 where a limit is missed, so that a slow change is noticed.
 """
@@ -10,9 +11,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import browser_latency, fit_errors, pass_points, serving, sessions
+from benchmarks import browser_latency, fit_errors, million_rows, pass_points, serving, sessions
 
-PARTS = ("pass", "serving", "fit", "sessions", "browser")
+PARTS = ("pass", "serving", "fit", "rows", "sessions", "browser")
 
 
 def main() -> int:
@@ -30,6 +31,8 @@ def main() -> int:
         kept.append(serving.report())
     if "fit" in parts:
         kept.append(fit_errors.report())
+    if "rows" in parts:
+        kept.append(million_rows.report())
     if "sessions" in parts:
         kept.append(sessions.report(only=asked.page))
     if "browser" in parts:

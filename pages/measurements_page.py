@@ -21,9 +21,9 @@ from slmopt.words import measured_rows
 
 # Its words are known only when the files below have been read.
 top = st.container(gap=26)
-uploads.uploader()
+bar = uploads.uploader()
 mapping.section()
-found = judging.gathered(uploads.shown(), state.current())
+found = judging.gathered(uploads.shown(), state.current(), bar)
 said = found.said
 drawn = [*found.groups, *others.shown(found)]
 if not found.sample or len(drawn) > len(found.groups):
@@ -42,6 +42,7 @@ if said.explanation:
 
 picked = measured_table.table(found)
 checking.section(found, state.current())
+bar.done()
 comparing.section(found)
 fitting.section(found)
 commands.section(state.current())

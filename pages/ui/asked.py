@@ -25,8 +25,6 @@ from slmopt.specs.setup import resolve
 from slmopt.words import measured_causes as causes
 from slmopt.words.measured_rows import marked
 
-BUSY: Final = "Holding rows against their ceilings …"
-
 LOST: Final = {
     "device": ("need_device",),
     "model": ("need_model", "experts_shape"),
@@ -57,20 +55,29 @@ class Lacking:
     no_batch: npt.NDArray[np.bool_]
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
 def lacking(key: Key, _read: ReadResult) -> Lacking:
     """What the rows of these files lack."""
     del key
     judged = compare(_read.rows)
-    stated = _read.rows.loc[judged.rows.index]
+    whole = judged.rows.index.equals(_read.rows.index)
+    stated = _read.rows if whole else _read.rows.loc[judged.rows.index]
     called = tables.filled(stated["model"], stated["model_type"], stated["source_file"])
     names, asked = {}, {}
     for kind, codes in LOST.items():
-        text = (stated["device"] if kind == "device" else called).astype("str").fillna("")
-        names[kind] = text.where(has(judged.rows["reasons"], codes)).astype("category")
-        counts = names[kind].value_counts()
-        asked[kind] = [(str(name), int(count)) for name, count in counts.items() if count]
+        column = stated["device"] if kind == "device" else called
+        names[kind] = _names(column, has(judged.rows["reasons"], codes))
+        counts = [(str(name), int(count)) for name, count in names[kind].value_counts().items() if count]
+        asked[kind] = sorted(counts, key=lambda pair: (-pair[1], pair[0]))
     return Lacking(judged, names, asked, has(judged.rows["reasons"], NO_BATCH))
+
+
+def _names(column: pd.Series, lost: npt.NDArray[np.bool_]) -> pd.Series:
+    """Under which name each row lacks something, empty where it has none; missing where it lacks nothing."""
+    codes = np.asarray(column.cat.codes)
+    known = column.cat.categories
+    found = np.where(lost, np.where(codes < 0, len(known), codes), -1)
+    return pd.Series(pd.Categorical.from_codes(found, known.append(pd.Index([""]))), index=column.index)
 
 
 def has(reasons: pd.Series, codes: Sequence[str]) -> npt.NDArray[np.bool_]:

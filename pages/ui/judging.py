@@ -10,15 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.ui.asked import BUSY, LOST, NO_BATCH, Answers, Key, Lacking, ask, has, lacking, records
+from pages.ui.asked import LOST, NO_BATCH, Answers, Key, Lacking, ask, has, lacking, records
 from pages.ui.uploads import Upload
+from pages.ui.working import DRAWING, JUDGING, LONG_ROWS, Bar
 from slmopt.figures.measured_marks import Group
 from slmopt.figures.named import Named
 from slmopt.measured.compare import Comparison, compare
 from slmopt.measured.detect import read_many
+from slmopt.measured.distinct import distinct, members
 from slmopt.measured.placed import Facts
 from slmopt.measured.table import ReadResult, concat
 from slmopt.reports import measured_groups
@@ -27,6 +30,7 @@ from slmopt.specs.library import library, preset_root
 from slmopt.specs.model import Model
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
+from slmopt.theory.roofline_points import MeasuredPoint
 from slmopt.words import measured_causes as causes
 from slmopt.words import measurements as words
 
@@ -35,6 +39,9 @@ POINTS_KEY: Final = "_slmopt_measured_points"
 
 JUDGED_KEY: Final = "_slmopt_judged"
 """Where a report looks for the rows of the visitor's files as they were last judged."""
+
+_HELD: Final = "_slmopt_held"
+"""The files whose rows were held against their ceilings last."""
 
 SAMPLE_DEVICE: Final = "epyc-2core"
 SAMPLE_MODEL: Final = "granite-3.1-1b-a400m"
@@ -45,12 +52,13 @@ SAMPLE_MODEL: Final = "granite-3.1-1b-a400m"
 class Gathered:
     """What the page is about: files read, the judged rows as :func:`tables.joined` makes them, and what follows from them.
 
-    ``misfits`` are sentences about answers that a row contradicts; ``told`` what the user said of which rows (positions in
+    ``listed`` are the rows for the page's table; ``misfits`` sentences about answers that a row contradicts; ``told`` what the user said of which rows (positions in
     ``read.rows``); ``ident`` changes with any of it.
     """
 
     read: ReadResult
     rows: pd.DataFrame
+    listed: pd.DataFrame
     skipped: pd.DataFrame
     groups: list[Named[Group]]
     said: words.Said
@@ -97,10 +105,11 @@ def _gathered(
     skipped = pd.concat([read.skipped, judged.skipped], ignore_index=True)
     rows = tables.joined(read.rows, judged)
     said = words.said(rows, files, judged.needs, sample=sample)
-    return Gathered(read, rows, skipped, measured_groups.groups(rows), said, sample, misfits)
+    groups = measured_groups.groups(rows)
+    return Gathered(read, rows, tables.listed(rows), skipped, groups, said, sample, misfits)
 
 
-def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
+def gathered(files: Mapping[str, Upload], scenario: Scenario, bar: Bar) -> Gathered:
     """The files' rows, judged with what the user says about them; the sample where there are none.
 
     Draws the fields for facts that the files lack, and leaves measured points to the roofline.
@@ -111,20 +120,37 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario) -> Gathered:
         return sample(scenario)
     key = tuple((label, file.digest) for label, file in files.items())
     read = _together(key, [file.read for file in files.values()])
+    text = f"Holding {len(read.rows):,} rows against their ceilings …"
+    long = len(read.rows) >= LONG_ROWS
+    if long and st.session_state.get(_HELD) != key:
+        bar.tell(JUDGING, 0.0, text)
     lost = lacking(key, read)
     answers = ask(lost, scenario)
-    found = replace(_judged(key, answers, read, lost), ident=repr((key, answers)))
+    ident = repr((key, answers))
+    last = st.session_state.get(JUDGED_KEY)
+    if long and (last is None or last.ident != ident):
+        bar.tell(JUDGING, 0.5, text)
+    found = replace(_judged(key, answers, read, lost), ident=ident)
+    st.session_state[_HELD] = key
+    if long and (last is None or last.ident != ident):
+        bar.tell(DRAWING, 0.0, f"Drawing {len(read.rows):,} rows …")
     for sentence in found.misfits:
         st.markdown(f"✕ {sentence}")
     unknown = int(has(found.rows["notes"], ("host_unknown",)).sum())
     if unknown:
         st.markdown(causes.host_asked(unknown))
     st.session_state[JUDGED_KEY] = found
-    st.session_state[POINTS_KEY] = tables.points(found.rows, resolve(scenario).device.name)
+    st.session_state[POINTS_KEY] = _points(found.ident, resolve(scenario).device.name, found)
     return found
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
+@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
+def _points(ident: str, device: str, _found: Gathered) -> tuple[MeasuredPoint, ...]:
+    del ident
+    return tables.points(_found.rows, device)
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
 def _together(key: Key, _files: Sequence[ReadResult]) -> ReadResult:
     # The table names files as the page does, so that two of one name stay apart.
     named = [
@@ -139,14 +165,14 @@ def _renamed(column: pd.Series, label: str) -> pd.Series:
     return column.cat.rename_categories([label]) if len(column.cat.categories) == 1 else column
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=BUSY)
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
 def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) -> Gathered:
     judged = _lacking.judged
     told = _told(answers, _lacking)
     parts = [
-        judged.rows.loc[one.index]
+        _at(judged.rows, one.index)
         if one.facts == Facts()
-        else compare(_read.rows.loc[one.index], one.facts).rows
+        else compare(_at(_read.rows, one.index), one.facts).rows
         for one in told
     ]
     rows = tables.stacked(parts) if parts else judged.rows
@@ -158,31 +184,43 @@ def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) ->
     return replace(found, told=told)
 
 
+def _at(rows: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
+    """These rows; the table itself, and no copy of it, where they are all."""
+    return rows if rows.index.equals(index) else rows.loc[index]
+
+
 def _told(answers: Answers, lacking: Lacking) -> tuple[Told, ...]:
     """The rows by what the user said of them."""
     judged = lacking.judged
-    said = pd.DataFrame(
-        {kind: lacking.names[kind].astype("object").map(answers.of(kind)) for kind in LOST},
-        index=judged.rows.index,
-    )
+    size = len(judged.rows)
+    chosen = {kind: _chosen(lacking.names[kind], answers.of(kind)) for kind in LOST}
     overrides = json.loads(answers.overrides)
+    panel = np.zeros(size, dtype=bool)
     if overrides:
-        said["panel"] = (judged.rows["device"] == answers.device) | (said["device"] == answers.device)
-    else:
-        said["panel"] = False
-    said["batch"] = lacking.no_batch & (answers.batch is not None)
-    codes = said.groupby([*LOST, "panel", "batch"], dropna=False, sort=False).ngroup().to_numpy()
+        panel = (judged.rows["device"] == answers.device).to_numpy() | (chosen["device"] == answers.device)
+    batch = lacking.no_batch & (answers.batch is not None)
+    codes, first = distinct((*chosen.values(), panel, batch), size)
     groups = []
-    for code in range(int(codes.max(initial=-1)) + 1):
-        members = judged.rows.index[codes == code]
-        first = said.loc[members[0]]
+    for at, one in zip(members(codes, len(first)), first, strict=True):
         told: dict[str, Any] = {
-            kind: records(kind)[first[kind]] for kind in LOST if isinstance(first[kind], str)
+            kind: records(kind)[column[one]]
+            for kind, column in chosen.items()
+            if isinstance(column[one], str)
         }
-        if first["batch"]:
+        if batch[one]:
             told["batch"] = answers.batch
-        groups.append(Told(members, Facts(**told, overrides=overrides if first["panel"] else {})))
+        index = judged.rows.index if len(first) == 1 else judged.rows.index[at]
+        groups.append(Told(index, Facts(**told, overrides=overrides if panel[one] else {})))
     return tuple(groups)
+
+
+def _chosen(names: pd.Series, answers: Mapping[str, str]) -> pd.Categorical:
+    """The record chosen for each row's name; missing where none is."""
+    known = list(dict.fromkeys(answers.values()))
+    places = [
+        known.index(answers[str(name)]) if str(name) in answers else -1 for name in names.cat.categories
+    ]
+    return pd.Categorical.from_codes(np.array([*places, -1])[names.cat.codes], pd.Index(known, dtype="str"))
 
 
 def _misfits(answers: Answers, lacking: Lacking, reasons: pd.Series, params: pd.Series) -> tuple[str, ...]:

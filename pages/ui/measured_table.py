@@ -24,7 +24,7 @@ def table(found: Gathered) -> Any:
     if found.rows.empty:
         _left_out(found)
         return None
-    listed = tables.listed(found.rows)
+    listed = found.listed
     event = st.dataframe(
         tables.styled(listed),
         hide_index=True,

@@ -13,7 +13,9 @@ from typing import Final
 
 import streamlit as st
 
+from pages.ui.working import LONG_BYTES, READING, Bar
 from slmopt.measured.detect import read_benchmark
+from slmopt.measured.progress import telling
 from slmopt.measured.table import ReadResult
 from slmopt.measured.text import UnreadableFile
 from slmopt.words.measured_rows import marked, short
@@ -27,6 +29,9 @@ _PENDING = "_slmopt_pending"
 _REFUSED = "_slmopt_refused"
 _TURN = "_slmopt_upload_turn"
 _MAPPABLE = "_slmopt_mappable"
+_READ = "_slmopt_read"
+_MOST_READ = 16
+_MOST_ROWS = 1_200_000
 _MOST_MAPPABLE = 6
 _MOST_MAPPABLE_BYTES = 16 << 20
 
@@ -47,8 +52,11 @@ def shown() -> dict[str, Upload]:
     return {label: files[label] for label in st.session_state.get(SHOWN, []) if label in files}
 
 
-def uploader() -> None:
-    """The field for files, the list of those that are kept, and one sentence for each that could not be read."""
+def uploader() -> Bar:
+    """The field for files, the list of those that are kept, and one sentence for each that could not be read.
+
+    Returns the bar that tells how far a long file is, for the stages that follow its reading.
+    """
     turn = st.session_state.setdefault(_TURN, 0)
     key = f"measurement_upload_{turn}"
     with st.container(gap="small"):
@@ -59,12 +67,14 @@ def uploader() -> None:
             on_change=_take,
             args=(key,),
         )
-        _read_pending()
+        bar = Bar()
+        _read_pending(bar)
         _list_files()
         st.markdown(
             ":small[Files stay in this session; a link carries the scenario, never the measurements.]"
         )
         _list_refused()
+    return bar
 
 
 def _files() -> dict[str, Upload]:
@@ -80,13 +90,13 @@ def _take(key: str) -> None:
     st.session_state[_REFUSED] = []
 
 
-def _read_pending() -> None:
+def _read_pending(bar: Bar) -> None:
     pending: list[tuple[str, bytes]] = st.session_state.get(_PENDING, [])
     # One at a time and off the list when done: a run that is broken off goes on where it stopped.
     while pending:
         name, content = pending[0]
         try:
-            _keep(name, content)
+            _keep(name, content, bar)
         except UnreadableFile as error:
             st.session_state[_REFUSED].append(str(error))
             _offer(name, content)
@@ -115,15 +125,22 @@ def take_in(label: str, digest: str, read: ReadResult) -> None:
     st.session_state[_REFUSED] = []
 
 
-def _keep(name: str, content: bytes) -> None:
+def _keep(name: str, content: bytes, bar: Bar) -> None:
     files = _files()
     if len(files) >= MOST_FILES:
         raise UnreadableFile(
             f"{name} is one too many: {MOST_FILES} files are kept at most, so remove some first."
         )
-    with st.spinner(f"Reading {marked(name, 60)}, {len(content) / 1e6:,.1f} MB …", show_time=True):
-        digest = hashlib.sha256(content).hexdigest()
-        found = Upload(digest, _parsed(digest, name, content))
+    text = f"Reading {marked(name, 60)}, {len(content) / 1e6:,.1f} MB …"
+    digest = hashlib.sha256(content).hexdigest()
+    if len(content) < LONG_BYTES:
+        with st.spinner(text, show_time=True):
+            found = Upload(digest, _parsed(digest, name, content))
+    else:
+        bar.tell(READING, 0.0, text)
+        with telling(lambda share: bar.tell(READING, share, text)):
+            found = Upload(digest, _parsed(digest, name, content))
+        bar.tell(READING, 1.0, text)
     label = _label(name, digest, files)
     files[label] = found
     if "columns guessed" in found.read.format:
@@ -131,18 +148,28 @@ def _keep(name: str, content: bytes) -> None:
     st.session_state[SHOWN] = list(dict.fromkeys([*st.session_state.get(SHOWN, []), label]))
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
-def _parsed(digest: str, name: str, _content: bytes) -> ReadResult:
-    """What a file says; the digest stands for its bytes in the cache's key."""
-    del digest
+def _parsed(digest: str, name: str, content: bytes) -> ReadResult:
+    """What a file says, kept by its content: a removed file that comes again is not read again.
+
+    Streamlit's caches do not suit: what draws a bar may not run inside one.
+    """
+    kept: dict[tuple[str, str], ReadResult] = st.session_state.setdefault(_READ, {})
+    if (digest, name) in kept:
+        return kept[digest, name]
     try:
-        return read_benchmark(name, _content)
+        found = read_benchmark(name, content)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError) as error:
         # A reader's own mistake: the other files must not pay for it.
         _log.exception("reading %r failed", name)
         raise UnreadableFile(
             f"{name} could not be read ({type(error).__name__}); export it as CSV and try again."
         ) from error
+    kept[digest, name] = found
+    while len(kept) > _MOST_READ or (
+        len(kept) > 1 and sum(len(read.rows) for read in kept.values()) > _MOST_ROWS
+    ):
+        kept.pop(next(iter(kept)))
+    return found
 
 
 def _label(name: str, digest: str, files: Mapping[str, Upload]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
@@ -10,7 +9,9 @@ import numpy.typing as npt
 
 from slmopt.measured.claims import Claims
 from slmopt.measured.placed import Place
-from slmopt.measured.timed import Shapes, Work, decode_work, prefill_work
+from slmopt.measured.timed import Rows, Shapes, Work
+from slmopt.specs.setup import Setup
+from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import Level, Phase, ceiling_roof, estimate_roof
 
 Floats = npt.NDArray[np.float64]
@@ -23,24 +24,21 @@ def ceiling_and_band(
 
     Where one stream among several was timed, the ceiling is its own and the references share their steps.
     """
-    assert found.setup is not None
-    alone, codes = Shapes(
-        claim.batch, claim.depth, claim.prompt, claim.output, ratio, np.nan_to_num(chunk)
-    ).distinct()
-    best = _both(found, alone, "ceiling").take(codes)
-    shared, shared_codes = alone, codes
+    chunks = np.nan_to_num(chunk)
+    alone = Rows(Shapes(claim.batch, claim.depth, claim.prompt, claim.output, ratio, chunks))
+    best = alone.work(*_roofs(found, "ceiling"))
+    shared = alone
     if claim.one_of_many.any():
         sequences = np.where(claim.one_of_many, claim.together, claim.batch)
-        shared, shared_codes = Shapes(
-            sequences, claim.depth, claim.prompt, claim.output, ratio, np.nan_to_num(chunk)
-        ).distinct()
+        shared = Rows(Shapes(sequences, claim.depth, claim.prompt, claim.output, ratio, chunks))
     levels: dict[str, Level] = {"p10": "slow", "p50": "typical", "p90": "fast"}
-    usual = {name: _both(found, shared, level).seconds[shared_codes] for name, level in levels.items()}
-    return best, {name: best.seconds / seconds for name, seconds in usual.items()}
+    return best, {
+        name: best.seconds / shared.seconds(*_roofs(found, level)) for name, level in levels.items()
+    }
 
 
-def _both(found: Place, shapes: Shapes, level: Level | Literal["ceiling"]) -> Work:
-    """Prefill and what follows it, under the roofs of all the devices together.
+def _roofs(found: Place, level: Level | Literal["ceiling"]) -> tuple[Setup, Roof, Roof]:
+    """The set-up of a kind, and the roofs of prefill and of what follows it, of all the devices together.
 
     Where nobody says how they share the model, they count as one with the sum of their rates, which bounds every way; what
     they lose in joining their work is left to them.
@@ -51,8 +49,7 @@ def _both(found: Place, shapes: Shapes, level: Level | Literal["ceiling"]) -> Wo
         (ceiling_roof(setup, p) if level == "ceiling" else estimate_roof(setup, p, level)).times(found.summed)
         for p in _PHASES
     )
-    after = replace(shapes, depth=shapes.depth + shapes.prompt)
-    return prefill_work(setup, first, shapes) + decode_work(setup, later, after)
+    return setup, first, later
 
 
 _PHASES: Final[tuple[Phase, Phase]] = ("prefill", "decode")

@@ -251,9 +251,12 @@ def extrapolated(rows: pd.DataFrame) -> list[Finding]:
     return found
 
 
+_LENGTHS: Final = ["depth_tokens", "prompt_tokens", "output_tokens", "batch", "concurrency"]
+
+
 def unlike_shape(rows: pd.DataFrame, shape: Shape) -> list[Finding]:
     """Lengths and sequences at once that are far from what will run."""
-    decode = rows[rows["phase"].isin(["decode", "serving"])]
+    decode = rows[_LENGTHS][rows["phase"].isin(["decode", "serving"])]
     if decode.empty:
         return []
     held = np.nan_to_num(_numbers(decode, "depth_tokens")) + np.nan_to_num(_numbers(decode, "prompt_tokens"))

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from slmopt.measured.claims import claims
+from slmopt.measured.distinct import distinct, kept, members
 from slmopt.measured.judged import Columns
 from slmopt.measured.match import match_device, match_weights
 from slmopt.measured.placed import Facts, Place, Row, place
@@ -69,15 +70,17 @@ def compare(rows: pd.DataFrame, facts: Facts | None = None) -> Comparison:
         columns.fill(at, found)
     why = "states no speed of decode or prefill, so there is nothing to hold against a ceiling"
     skipped = rows.loc[~judged, ["source_file", "row"]].astype("str").assign(why=why).reset_index(drop=True)
-    return Comparison(columns.table().loc[judged], skipped, columns.needs(judged))
+    return Comparison(kept(columns.table(), judged), skipped, columns.needs(judged))
 
 
 def each_kind(rows: pd.DataFrame, facts: Facts, among: Ints) -> Iterator[tuple[Ints, Place]]:
     """The positions of rows of one kind (model, formats, device, tool), and what they ran; for each kind among these rows."""
     several = _several_devices(rows)
     kinds = _kinds(rows)
-    for at in _members(kinds, among):
-        yield at, place(_row(kinds.iloc[at[0]]), facts, several_devices=several)
+    columns = (kinds[name] if len(among) == len(rows) else kinds[name].iloc[among] for name in kinds)
+    codes, first = distinct(columns, len(among))
+    for at, one in zip(members(codes, len(first)), first, strict=True):
+        yield among[at], place(_row(kinds.iloc[among[one]]), facts, several_devices=several)
 
 
 def _kinds(rows: pd.DataFrame) -> pd.DataFrame:
@@ -92,26 +95,7 @@ def _kinds(rows: pd.DataFrame) -> pd.DataFrame:
         "weight_bytes": rows["weight_bytes"].where(open_format & bits.isna()),
         **{name: rows[name] for name in PLACED},
     }
-    return rows[list(TEXTS)].assign(**numbers).reset_index(drop=True)
-
-
-def _members(kinds: pd.DataFrame, among: Ints) -> list[Ints]:
-    """The rows of each kind, the kinds in order of their first row."""
-    # What is the same in every row parts none, and would cost as much as what does.
-    keys = [name for name in (*TEXTS, *NUMBERS) if not _constant(kinds[name])]
-    if not keys:
-        return [among] if len(among) else []
-    codes = kinds.groupby(keys, sort=False, dropna=False, observed=True).ngroup().to_numpy()[among]
-    order = np.argsort(codes, kind="stable")
-    return [among[part] for part in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(part)]
-
-
-def _constant(column: pd.Series) -> bool:
-    """Whether a column says the same in every row, or nothing in any."""
-    values = (
-        column.cat.codes.to_numpy() if isinstance(column.dtype, pd.CategoricalDtype) else column.to_numpy()
-    )
-    return not len(values) or bool((values == values[0]).all() or np.isnan(values).all())
+    return rows[list(TEXTS)].assign(**numbers)
 
 
 def _row(kind: pd.Series) -> Row:

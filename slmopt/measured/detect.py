@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pyarrow as pa  # type: ignore[import-untyped]
+
 from slmopt.measured.archives import MAX_NESTING, Budget, gunzip, is_gzip, is_parquet, is_zip, unzip
 from slmopt.measured.readers import optimum_benchmark, spreadsheet
-from slmopt.measured.readers.dispatch import read_document
+from slmopt.measured.readers._parquet import parquet_sheet
+from slmopt.measured.readers.dispatch import read_document, read_sheet
 from slmopt.measured.table import ReadResult, Skip, concat, empty_rows, result, skipped_frame
 from slmopt.measured.text import UnreadableFile, any_number, decode
 
@@ -29,7 +32,10 @@ def read_benchmark(name: str, content: bytes) -> ReadResult:
     UnreadableFile
         Nothing in it can be read; the message is one sentence that says what is wrong and what would be right.
     """
-    return _read(name, content, 0, Budget(len(content)))
+    found = _read(name, content, 0, Budget(len(content)))
+    # Arrow keeps what long files were unpacked into for the next one, which may never come.
+    pa.default_memory_pool().release_unused()
+    return found
 
 
 @any_number
@@ -53,6 +59,9 @@ def _or_skipped(name: str, content: bytes | UnreadableFile, nesting: int, budget
 
 def _read(name: str, content: bytes, nesting: int, budget: Budget) -> ReadResult:
     if is_parquet(content):
+        by_columns = _read_parquet(name, content, budget)
+        if by_columns is not None:
+            return _checked(name, by_columns)
         return _read(name, spreadsheet.parquet_text(name, content, budget), nesting, budget)
     if is_gzip(content) or is_zip(content):
         if nesting >= MAX_NESTING:
@@ -73,6 +82,16 @@ def _read(name: str, content: bytes, nesting: int, budget: Budget) -> ReadResult
     return _checked(
         name, ReadResult(found.format, found.rows, found.skipped, document.warnings + found.warnings)
     )
+
+
+def _read_parquet(name: str, content: bytes, budget: Budget) -> ReadResult | None:
+    """A long plain file by its columns; None where its text must be seen."""
+    try:
+        sheet = parquet_sheet(name, content, budget)
+        return read_sheet(sheet, sheet.beginning) if sheet else None
+    except (pa.ArrowException, OSError, UnicodeError):
+        # What is wrong with the file is told where its text is made.
+        return None
 
 
 def _read_workbook(name: str, content: bytes, budget: Budget) -> ReadResult:

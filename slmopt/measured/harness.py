@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from slmopt.specs.base import SpecError
@@ -41,14 +43,15 @@ class BenchResult(Mapping[str, float | int | None]):
         return f"BenchResult({self._figures!r})"
 
 
-def percentile(values: Sequence[float], fraction: float) -> float | None:
+def percentile(values: Sequence[float] | npt.NDArray[np.float64], fraction: float) -> float | None:
     """The value at index int(fraction·n) of the sorted ones, as in the article; the largest where that is beyond the end.
 
     No interpolation: a p95 is a time that some request really took. None without values.
     """
-    if not values:
+    if not len(values):
         return None
-    return sorted(values)[min(len(values) - 1, int(fraction * len(values)))]
+    at = min(len(values) - 1, int(fraction * len(values)))
+    return float(np.partition(np.asarray(values, dtype=np.float64), at)[at])
 
 
 def bench(

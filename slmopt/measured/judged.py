@@ -145,6 +145,7 @@ class Columns:
                 "note": self.rows["note"],
             },
             index=index,
+            copy=False,
         )
 
     def _notes(self) -> Texts:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from slmopt.measured.harness import percentile
+from slmopt.measured.load_rows import Requests
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,82 +65,78 @@ class LoadSummary:
     drift: Drift | None
 
 
-def summaries(rows: Sequence[Mapping[str, Any]]) -> list[LoadSummary]:
+def summaries(rows: Requests | Sequence[Mapping[str, Any]]) -> list[LoadSummary]:
     """A summary of each level's timed requests, in the order in which the levels began."""
-    levels: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        if row.get("kind") == "timed":
-            levels.setdefault(str(row.get("level", "")), []).append(row)
-    return [_summary(name, found) for name, found in levels.items()]
+    found = rows if isinstance(rows, Requests) else Requests.of(rows)
+    timed = found.at(np.asarray(found.kind == "timed"))
+    names = [*timed.level.categories, ""]
+    order = pd.unique(np.asarray(timed.level.codes)).tolist()
+    return [_summary(str(names[code]), timed.at(timed.level.codes == code)) for code in order]
 
 
-def _summary(name: str, rows: list[Mapping[str, Any]]) -> LoadSummary:
-    good = [row for row in rows if not row.get("error")]
-    errors: dict[str, int] = {}
-    for row in rows:
-        if row.get("error"):
-            errors[str(row["error"])] = errors.get(str(row["error"]), 0) + 1
-    begin = [_number(row, "at_s") for row in good]
-    end = [_number(row, "at_s") + _number(row, "e2e_s") for row in good]
-    wall = max(end) - min(begin) if good else 0.0
+def _summary(name: str, rows: Requests) -> LoadSummary:
+    good = rows.at(~rows.failed)
+    counts = np.bincount(rows.error.codes[rows.failed], minlength=len(rows.error.categories))
+    errors = {
+        str(rows.error.categories[code]): int(counts[code])
+        for code in pd.unique(rows.error.codes[rows.failed]).tolist()
+    }
+    begin = np.nan_to_num(good["at_s"])
+    end = begin + np.nan_to_num(good["e2e_s"])
+    wall = float(end.max() - begin.min()) if len(good) else 0.0
     output = _values(good, "output_tokens")
-    flying = [max(_number(row, "in_flight"), 1.0) for row in good]
-    stated = _values(rows[:1], "concurrency")
+    flying = np.maximum(np.nan_to_num(good["in_flight"]), 1.0)
+    stated = float(rows["concurrency"][0])
     return LoadSummary(
         level=name,
-        concurrency=stated[0] if stated else None,
+        concurrency=None if math.isnan(stated) else stated,
         requests=len(good),
         failures=len(rows) - len(good),
-        no_usage=sum(row.get("output_tokens") is None for row in good),
+        no_usage=len(good) - len(output),
         errors=tuple(sorted(errors.items(), key=lambda pair: -pair[1])),
         wall_s=wall,
         prompt_tokens=_mean(_values(good, "prompt_tokens")),
         output_tokens=_mean(output),
         cached_tokens=_mean(_values(good, "cached_tokens")),
-        tokens_per_s=sum(output) / wall if wall > 0 and len(output) == len(good) else None,
+        tokens_per_s=float(output.sum()) / wall if wall > 0 and len(output) == len(good) else None,
         ttft=_percentiles(_values(good, "ttft_s")),
         tpot=_percentiles(_values(good, "tpot_s")),
         e2e=_percentiles(_values(good, "e2e_s")),
-        in_flight=float(np.mean(flying)) if flying else 0.0,
+        in_flight=float(np.mean(flying)) if len(flying) else 0.0,
         drift=drift(good),
     )
 
 
-def _values(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
-    found = (row.get(name) for row in rows)
-    return [float(value) for value in found if isinstance(value, int | float) and not isinstance(value, bool)]
+def _values(rows: Requests, name: str) -> Floats:
+    """The numbers of the requests that tell one."""
+    found = rows[name]
+    return found[~np.isnan(found)]
 
 
-def _number(row: Mapping[str, Any], name: str) -> float:
-    """A row's number; 0 where it has none."""
-    found = _values([row], name)
-    return found[0] if found else 0.0
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
 
 
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def _percentiles(values: list[float]) -> tuple[float | None, float | None, float | None]:
+def _percentiles(values: Floats) -> tuple[float | None, float | None, float | None]:
     return (
-        float(np.median(values)) if values else None,
+        float(np.median(values)) if len(values) else None,
         percentile(values, 0.95),
         percentile(values, 0.99),
     )
 
 
-def drift(rows: Sequence[Mapping[str, Any]]) -> Drift | None:
+def drift(rows: Requests | Sequence[Mapping[str, Any]]) -> Drift | None:
     """First against last third of a run, by when requests began; None with fewer than ``FEWEST_A_THIRD`` in each.
 
     A processor that throttles and one that is warmed through show here: burst and sustained speed are two figures.
     """
+    found = rows if isinstance(rows, Requests) else Requests.of(rows)
+    at = np.nan_to_num(found["at_s"])
     for name in ("tpot_s", "e2e_s"):
-        found = sorted((_number(row, "at_s"), _number(row, name)) for row in rows if _values([row], name))
-        third = len(found) // 3
-        if third < FEWEST_A_THIRD:
-            continue
-        values: Floats = np.array([value for _, value in found])
-        return drift_of(values)
+        told = ~np.isnan(found[name])
+        values = found[name][told]
+        if len(values) // 3 >= FEWEST_A_THIRD:
+            return drift_of(values[np.lexsort((values, at[told]))])
     return None
 
 

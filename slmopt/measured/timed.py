@@ -1,25 +1,28 @@
 """The timed work of rows as forward passes: bytes, operations and least time, for whole columns at once.
 
 Several devices that are known to split the model, and layers on a host, take their own pass (:mod:`slmopt.theory.parallel`,
-:mod:`slmopt.theory.offload`). Decode of n tokens on top of d cached ones is n steps with past = d … d + n − 1; prefill is one pass over the prompt;
-a mixed row is the one after the other. Rows of equal shape are computed once.
+:mod:`slmopt.theory.offload`). Decode of n tokens on top of d cached ones is n steps with past = d … d + n − 1; prefill is
+one pass over the prompt; a mixed row is the one after the other. Rows of equal shape are computed once, and steps of rows
+that have them in common are added up once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
+from slmopt.measured.distinct import distinct
 from slmopt.specs.setup import Setup
 from slmopt.theory.forward import Group
 from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import offloaded_time, setup_terms, spread_time, stages_of
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 MOST_STEPS: Final = 512
 """Steps of a row that are computed one by one; of longer rows that many, evenly spaced (error below 1e-6)."""
@@ -44,12 +47,9 @@ class Shapes:
     weight_ratio: Floats
     chunk: Floats
 
-    def distinct(self) -> tuple[Shapes, npt.NDArray[np.int64]]:
+    def distinct(self) -> tuple[Shapes, Ints]:
         """The different rows among them, and for each row which of these it is."""
-        table = pd.DataFrame({name: getattr(self, name) for name in self.__slots__})
-        kinds = table.groupby(list(table.columns), sort=False, dropna=False)
-        codes: npt.NDArray[np.int64] = np.asarray(kinds.ngroup(), dtype=np.int64)
-        first = np.unique(codes, return_index=True)[1]
+        codes, first = distinct((getattr(self, name) for name in self.__slots__), len(self.batch))
         return Shapes(*(getattr(self, name)[first] for name in self.__slots__)), codes
 
 
@@ -70,9 +70,91 @@ class Work:
     def __add__(self, other: Work) -> Work:
         return Work(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
-    def take(self, codes: npt.NDArray[np.int64]) -> Work:
-        """The work of each row, from that of the distinct ones."""
-        return Work(*(getattr(self, name)[codes] for name in self.__slots__))
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Decode steps of rows that count in whole tokens, as places in running sums over the cached tokens.
+
+    Sequences and weight ratio are those of a lane; a row's steps are what its lane's sum grows by from ``begin`` to ``end``.
+    """
+
+    batch: Floats
+    ratio: Floats
+    low: int
+    width: int
+    begin: Ints
+    end: Ints
+
+    @classmethod
+    def of(cls, shapes: Shapes) -> Sums | None:
+        """The rows' places; None where a row has parts of tokens, or where step by step is less."""
+        low, high = float(shapes.depth.min()), float((shapes.depth + shapes.output).max())
+        if not (low >= 0 and high - low < MOST_POINTS and shapes.output.min() >= 0):
+            return None
+        if not (_whole(shapes.depth) and _whole(shapes.output)):
+            return None
+        lane, first = distinct((shapes.batch, shapes.weight_ratio), len(shapes.batch))
+        width = int(high - low)
+        points = width * len(first)
+        if points > min(MOST_POINTS, float(np.minimum(shapes.output, MOST_STEPS).sum())):
+            return None
+        begin = lane * (width + 1) + (shapes.depth - low).astype(np.int64)
+        end = begin + shapes.output.astype(np.int64)
+        return cls(shapes.batch[first], shapes.weight_ratio[first], int(low), width, begin, end)
+
+    def work(self, setup: Setup, roof: Roof) -> Work:
+        """The running sums, all lanes one behind the other."""
+        lanes = len(self.batch)
+        past = np.tile(np.arange(self.low, self.low + self.width, dtype=np.float64), lanes)
+        group = Group(batch=np.repeat(self.batch, self.width), new=1.0, past=past, logits=1.0)
+        step = _pass(setup, roof, [group], np.repeat(self.ratio, self.width), np.ones(len(past)))
+        sums = np.zeros((lanes, self.width + 1))
+        found = []
+        for name in Work.__slots__:
+            np.cumsum(getattr(step, name).reshape(lanes, self.width), axis=1, out=sums[:, 1:])
+            found.append(sums.ravel().copy())
+        return Work(*found)
+
+
+class Rows:
+    """The timed work of rows, looked at once for however many roofs it is held against."""
+
+    def __init__(self, shapes: Shapes) -> None:
+        self.size = len(shapes.batch)
+        after = replace(shapes, depth=shapes.depth + shapes.prompt)
+        generated = bool((shapes.output > 0).any())
+        self.sums = Sums.of(after) if generated else None
+        self.shapes: Shapes | None = None
+        if (shapes.prompt > 0).any() or (generated and self.sums is None):
+            self.shapes, self.codes = shapes.distinct()
+
+    def work(self, setup: Setup, first: Roof, later: Roof) -> Work:
+        """Each row's work, prompts under the one roof and what follows them under the other."""
+        return Work(*self._columns(setup, first, later, Work.__slots__))
+
+    def seconds(self, setup: Setup, first: Roof, later: Roof) -> Floats:
+        """Each row's least time."""
+        return self._columns(setup, first, later, ("seconds",))[0]
+
+    def _columns(self, setup: Setup, first: Roof, later: Roof, names: Sequence[str]) -> list[Floats]:
+        parts: list[list[Floats]] = []
+        if self.shapes is not None:
+            work = prefill_work(setup, first, self.shapes)
+            if self.sums is None:
+                after = replace(self.shapes, depth=self.shapes.depth + self.shapes.prompt)
+                work += decode_work(setup, later, after)
+            parts.append([getattr(work, name)[self.codes] for name in names])
+        if self.sums is not None:
+            grown = self.sums.work(setup, later)
+            begin, end = self.sums.begin, self.sums.end
+            parts.append([getattr(grown, name)[end] - getattr(grown, name)[begin] for name in names])
+        if not parts:
+            return [np.zeros(self.size) for _ in names]
+        return parts[0] if len(parts) == 1 else [a + b for a, b in zip(*parts, strict=True)]
+
+
+def _whole(values: Floats) -> bool:
+    return bool((np.floor(values) == values).all())
 
 
 def decode_work(setup: Setup, roof: Roof, shapes: Shapes) -> Work:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from slmopt.figures.measured_marks import Binds, Group, Mark, Panel
 from slmopt.figures.named import Named
+from slmopt.measured.distinct import distinct, kept, members, texts_in_use
 from slmopt.reports.formulas import safe
 from slmopt.words import measured_rows as words
 
@@ -42,38 +43,64 @@ _NEEDED: Final = (
 )
 
 
+_MEDIANS: Final = (
+    "phase",
+    "model",
+    "weights",
+    "device",
+    "fraction",
+    "p10",
+    "p90",
+    "pass_s",
+    "bound",
+    "verdict",
+)
+"""What is needed of rows that are drawn as medians."""
+
+
 def groups(rows: pd.DataFrame) -> list[Named[Group]]:
     """Rows that have a ceiling, by model and weights (and device, where there are several); the longest passes first."""
-    known = rows.loc[rows["fraction"].notna(), list(_NEEDED)]
+    held = rows["fraction"].notna()
+    single = int(held.sum()) <= MOST_MARKS
+    # Texts that differ from row to row are looked at only where rows are drawn one by one.
+    known = kept(rows[list(_NEEDED if single else _MEDIANS)], held)
     if known.empty:
         return []
-    keys = ["model", "weights"] + (["device"] if len(known["device"].unique()) > 1 else [])
-    single = len(known) <= MOST_MARKS
+    keys = ["model", "weights"] + (["device"] if len(texts_in_use(known["device"])) > 1 else [])
+    prefill = (known["phase"] == "prefill").to_numpy()
+    codes, first = distinct((known[name] for name in keys), len(known))
+    ends = [tuple(str(known[name].iloc[at]) for name in keys) for at in first]
     if single:
         # Few rows are gone through one by one, for which categories are slow.
         known = known.astype(dict.fromkeys(known.select_dtypes("category").columns, object))
-    known = known.assign(panel=np.where(known["phase"] == "prefill", "prefill", "decode"))
-    parts = dict(iter(known.groupby(keys, observed=True, sort=False)))
-    longest = {
-        str(model): _pass_time(part) for model, part in known.groupby("model", observed=True, sort=False)
-    }
-    size = {key: (longest[str(key[0])], _pass_time(part)) for key, part in parts.items()}
+    known = known.assign(
+        panel=pd.Categorical.from_codes(prefill.astype(np.int8), pd.Index(["decode", "prefill"]))
+    )
+    parts = {key: known.iloc[at] for key, at in zip(ends, members(codes, len(ends)), strict=True)}
+    longest: dict[str, list[tuple[bool, float]]] = {}
+    for key, part in parts.items():
+        longest.setdefault(key[0], []).append(_pass_time(part))
+    size = {key: (_longest(longest[key[0]]), _pass_time(part)[1]) for key, part in parts.items()}
     order = sorted(parts, key=lambda key: size[key], reverse=True)
     if len(order) > MOST_GROUPS:
-        kept = set(sorted(order, key=lambda key: -len(parts[key]))[: MOST_GROUPS - 1])
-        rest = pd.concat([parts[key] for key in order if key not in kept])
-        named = [_group(key, parts[key], single=single) for key in order if key in kept]
-        return [
-            *named,
-            Named(f"{len(order) - len(kept)} others", Group("", tuple(_marks(rest, "others", single=False)))),
-        ]
+        kept_keys = set(sorted(order, key=lambda key: -len(parts[key]))[: MOST_GROUPS - 1])
+        rest = pd.concat([parts[key] for key in order if key not in kept_keys])
+        named = [_group(key, parts[key], single=single) for key in order if key in kept_keys]
+        name = f"{len(order) - len(kept_keys)} others"
+        return [*named, Named(name, Group("", tuple(_marks(rest, "others", single=False))))]
     return [_group(key, parts[key], single=single) for key in order]
 
 
-def _pass_time(rows: pd.DataFrame) -> float:
-    """Seconds of the longest pass at best, of decode where it was measured."""
-    decode = rows[rows["panel"] == "decode"]
-    return float((decode if len(decode) else rows)["pass_s"].max())
+def _pass_time(rows: pd.DataFrame) -> tuple[bool, float]:
+    """Seconds of the longest pass at best, of decode where it was measured, and whether it was."""
+    decode = (rows["panel"] == "decode").to_numpy()
+    return bool(decode.any()), float((rows["pass_s"][decode] if decode.any() else rows["pass_s"]).max())
+
+
+def _longest(found: Sequence[tuple[bool, float]]) -> float:
+    """The longest pass of several groups, of decode where any measured it."""
+    decode = [seconds for measured, seconds in found if measured]
+    return max(decode or [seconds for _, seconds in found])
 
 
 def _group(key: tuple[Any, ...], rows: pd.DataFrame, *, single: bool) -> Named[Group]:
@@ -89,7 +116,7 @@ def _marks(rows: pd.DataFrame, name: str, *, single: bool) -> list[Mark]:
     found: list[Mark] = []
     panels: tuple[Panel, ...] = ("decode", "prefill")
     for panel in panels:
-        part = rows[rows["panel"] == panel]
+        part = kept(rows, rows["panel"] == panel)
         if single and len(part) <= MOST_IN_A_GROUP:
             found += [
                 _row_mark(row, panel, name, alone=len(part) == 1) for row in part.itertuples(index=False)
@@ -127,7 +154,7 @@ def _median_mark(rows: pd.DataFrame, panel: Panel, name: str) -> Mark:
         (float(rows["p10"].median()), float(rows["p90"].median())),
         rows=len(rows),
         above=int((rows["verdict"] == "above_ceiling").sum()),
-        side=_side(list(rows["bound"].dropna().unique())),
+        side=_side(texts_in_use(rows["bound"])),
         hover=words.group_hover(rows, name.replace("\n", ", "), (low, share, high), tenths=ends[0] > 0),
     )
 
@@ -142,7 +169,7 @@ def _side(bounds: Sequence[object]) -> Binds:
 
 def heads(rows: pd.DataFrame) -> dict[Panel, str]:
     """What the sides of the figure are called; a side without rows is left out."""
-    phases = {str(phase) for phase in rows.loc[rows["fraction"].notna(), "phase"].unique()}
+    phases = {str(phase) for phase in rows["phase"][rows["fraction"].notna()].unique()}
     first = [word for name, word in _LEFT_HEADS.items() if name in phases]
     told: dict[Panel, str] = {}
     if first:

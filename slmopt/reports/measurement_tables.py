@@ -10,10 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from slmopt.measured.compare import Comparison
+from slmopt.measured.distinct import distinct, kept
 from slmopt.reports.formulas import safe
 from slmopt.theory.roofline_points import MeasuredPoint
 from slmopt.words import measured_rows as words
 from slmopt.words import numbers as n
+from slmopt.words.timed_names import test_names
 from slmopt.words.verdicts import VERDICT_WORDS, worded
 
 MOST_POINTS: Final = 60
@@ -26,11 +28,11 @@ MOST_LISTED: Final = 200
 def joined(rows: pd.DataFrame, judged: Comparison) -> pd.DataFrame:
     """The judged rows with what they timed; a model, format or device that no preset tells stands as it was written."""
     found = judged.rows
-    own = rows.loc[found.index]
+    own = rows if found.index.equals(rows.index) else rows.loc[found.index]
     return found.assign(
         model=filled(found["model"], own["model"], own["model_type"]),
         weights=filled(found["weights"], own["weight_format"]),
-        test=words.test_names(own),
+        test=test_names(own),
         tool=own["tool"],
         conversion=own["conversion"],
     )
@@ -38,13 +40,16 @@ def joined(rows: pd.DataFrame, judged: Comparison) -> pd.DataFrame:
 
 def filled(first: pd.Series, *others: pd.Series) -> pd.Series:
     """A column of categories, with other columns in the order given where it is empty."""
+    codes, categories = np.asarray(first.cat.codes), first.cat.categories
     for other in others:
-        if first.notna().all():
+        empty = codes < 0
+        if not empty.any():
             break
-        both = first.cat.categories.union(other.cat.categories, sort=False)
-        first = first.cat.set_categories(both)
-        first = first.where(first.notna(), other.cat.set_categories(both))
-    return first
+        union = categories.union(other.cat.categories, sort=False)
+        # The one behind all is the missing one.
+        known = np.append(union.get_indexer(other.cat.categories), -1)
+        codes, categories = np.where(empty, known[np.asarray(other.cat.codes)], codes), union
+    return pd.Series(pd.Categorical.from_codes(codes, categories), index=first.index, name=first.name)
 
 
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -135,13 +140,20 @@ def download(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 
 def points(rows: pd.DataFrame, device: str) -> tuple[MeasuredPoint, ...]:
     """Rows on a device as points of the roofline: the median of each model, format and test, most rows first."""
-    here = rows[(rows["device"] == device) & rows["intensity"].notna() & rows["flops_per_s"].notna()]
+    here = kept(rows, (rows["device"] == device) & rows["intensity"].notna() & rows["flops_per_s"].notna())
     if here.empty:
         return ()
-    found = here.groupby(["model", "weights", "test"], observed=True, sort=False).agg(
-        intensity=("intensity", "median"), rate=("flops_per_s", "median"), rows=("intensity", "size")
+    codes, first = distinct((here["model"], here["weights"], here["test"]), len(here))
+    counts = np.bincount(codes)
+    most = np.argsort(-counts, kind="stable")[:MOST_POINTS]
+    shown = np.flatnonzero(np.isin(codes, most))
+    by_kind = here[["intensity", "flops_per_s"]].iloc[shown].groupby(codes[shown]).median().loc[most]
+    found = (
+        here[["model", "weights", "test"]]
+        .iloc[first[most]]
+        .astype("object")
+        .assign(intensity=by_kind["intensity"].to_numpy(), rate=by_kind["flops_per_s"].to_numpy())
     )
-    found = found.sort_values("rows", ascending=False, kind="stable").head(MOST_POINTS).reset_index()
     names = zip(found["model"], found["weights"], found["test"], strict=True)
     labels = [words.harmless(f"{words.group_name(model, weights)}, {test}") for model, weights, test in names]
     return tuple(

@@ -11,6 +11,7 @@ from typing import Final
 
 import pandas as pd
 
+from slmopt.measured.distinct import kept, texts_in_use
 from slmopt.words import numbers as n
 from slmopt.words.measured_rows import marked
 
@@ -21,10 +22,19 @@ _MOST_LISTED = 4
 
 def top_reason(rows: pd.DataFrame) -> str:
     """The reason that comes first for most of these rows; empty where none has one."""
-    firsts = rows["reasons"].astype("str").value_counts()
-    firsts = firsts.groupby(lambda codes: codes.split("|")[0]).sum()
-    firsts = firsts[[name not in ("", "nan") for name in firsts.index]]
-    return "" if firsts.empty else str(firsts.idxmax())
+    firsts: dict[str, int] = {}
+    for codes, number in _counts(rows):
+        first = codes.split("|")[0]
+        firsts[first] = firsts.get(first, 0) + number
+    firsts.pop("", None)
+    # Of equally many the first by name, whatever order the rows have.
+    return min(firsts, key=lambda name: (-firsts[name], name), default="")
+
+
+def _counts(rows: pd.DataFrame) -> list[tuple[str, int]]:
+    """The joined reason codes of rows and how many rows have each, most first."""
+    counts = rows["reasons"].value_counts()
+    return [(str(codes), int(number)) for codes, number in counts.items() if number]
 
 
 ABOVE: Final = {
@@ -69,11 +79,11 @@ REASON_SHORT: Final = {
 
 def explanation(rows: pd.DataFrame) -> str:
     """Markdown: why rows pass 100 %, or else what the slow ones ask for."""
-    known = rows[rows["fraction"].notna()]
-    above = known[known["verdict"] == "above_ceiling"]
+    known = kept(rows, rows["fraction"].notna())
+    above = kept(known, known["verdict"] == "above_ceiling")
     if len(above):
         return f"**Why {count(len(above), 'row')} pass{'es' if len(above) == 1 else ''} 100{n.NBSP}%:** {_why_above(above)}"
-    slow = known[known["verdict"].isin(SLOW)]
+    slow = kept(known, known["verdict"].isin(SLOW))
     if len(slow):
         causes = list(dict.fromkeys(REASON_LONG[code] for code in _codes(slow) if code in REASON_LONG))
         return f"**What slow rows ask for:** software first, not hardware: {'; '.join(causes[:_MOST_LISTED])}. Change one, measure again."
@@ -104,8 +114,7 @@ REASON_LONG: Final = {
 
 def _codes(rows: pd.DataFrame) -> list[str]:
     """Reason codes of the rows, those of the most rows first."""
-    counts = rows["reasons"].astype("str").value_counts()
-    return list(dict.fromkeys(code for codes in counts.index for code in codes.split("|") if code))
+    return list(dict.fromkeys(code for codes, _ in _counts(rows) for code in codes.split("|") if code))
 
 
 NEED_WORDS: Final = {
@@ -161,7 +170,7 @@ def asked_label(kind: str, names: Sequence[str]) -> str:
 
 def distinct(column: pd.Series) -> list[str]:
     """The different texts of a column."""
-    return [str(name) for name in column.dropna().unique()]
+    return texts_in_use(column)
 
 
 def count(number: int, what: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
+from slmopt.measured.distinct import texts_in_use
 from slmopt.words import numbers as n
 from slmopt.words.scenario_line import escape
 from slmopt.words.verdicts import VERDICT_WORDS, note_text, reason_list
@@ -19,7 +19,6 @@ from slmopt.words.verdicts import VERDICT_WORDS, note_text, reason_list
 SIDE_WORDS: Final = {"memory": "▲ memory", "compute": "▼ compute", "link": "↔ link"}
 
 _LONGEST = 28
-_SHAPE: Final = ("phase", "prompt_tokens", "output_tokens", "depth_tokens", "batch", "concurrency")
 
 
 def short(name: object, longest: int = _LONGEST) -> str:
@@ -53,33 +52,6 @@ def row_name(row: Any) -> str:
     return (
         f"{short(row.source_file) if pd.isna(row.model) else group_name(row.model, row.weights)}, {row.test}"
     )
-
-
-def test_names(rows: pd.DataFrame) -> pd.Series:
-    """What each row of a benchmark table timed: "tg32", "pp512, depth 1,024", "tg16, batch 8"."""
-    if rows.empty:
-        return pd.Series(pd.Categorical([]), index=rows.index)
-    shape = rows[list(_SHAPE)]
-    codes = shape.groupby(list(_SHAPE), sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    first = np.unique(codes, return_index=True)[1]
-    names = np.array([_test_name(*row) for row in shape.iloc[first].itertuples(index=False)], dtype=object)
-    known, at = np.unique(names.astype(str), return_inverse=True)
-    return pd.Series(pd.Categorical.from_codes(at[codes], pd.Index(known, dtype="str")), index=rows.index)
-
-
-def _test_name(phase: object, prompt: float, output: float, depth: float, batch: float, users: float) -> str:
-    if phase == "decode":
-        told = f"tg{output:.0f}" if output > 0 else "decode"
-    elif phase == "prefill":
-        told = f"pp{prompt:.0f}" if prompt > 0 else "prefill"
-    else:
-        lengths = [f"{n.count(value)} {way}" for value, way in ((prompt, "in"), (output, "out")) if value > 0]
-        told = ", ".join(lengths) or str(phase)
-    if depth > 0:
-        told += f", depth {n.count(depth)}"
-    if batch > 1:
-        return f"{told}, batch {n.count(batch)}"
-    return f"{told}, {n.count(users)} at once" if users > 1 and math.isnan(batch) else told
 
 
 def row_hover(row: Any, name: str) -> tuple[str, ...]:
@@ -192,5 +164,5 @@ def source_lines(rows: pd.DataFrame, *, sample: bool = False) -> list[str]:
 
 
 def _few(column: pd.Series, most: int = 8) -> list[str]:
-    found = [str(value) for value in column.dropna().unique()]
+    found = texts_in_use(column)
     return found if len(found) <= most else [*found[: most - 1], f"and {len(found) - most + 1:,} more"]

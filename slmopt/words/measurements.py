@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from slmopt.measured.distinct import kept
 from slmopt.measured.verdicts import NOISY
 from slmopt.words import numbers as n
 from slmopt.words.measured_causes import (
@@ -42,6 +43,9 @@ PHASE_WORDS: Final = {
     "mixed": "whole runs",
 }
 
+_SIZES: Final = ["model", "weights", "context", "fraction", "pass_s"]
+_NEEDED: Final = [*_SIZES, "source_file", "phase", "device", "tool", "test", "p50", "spread", "bound", "verdict", "reasons", "origin"]  # fmt: skip
+
 _SMALL_AGAINST_LARGE = 0.7
 _FAR_BELOW_USUAL = 0.7
 # Beyond this even the reference measurements reach most of the bandwidth.
@@ -63,6 +67,7 @@ class Said:
 def said(rows: pd.DataFrame, files: int, needs: Sequence[str] = (), *, sample: bool = False) -> Said:
     """All of it at once, since with many rows it is worth keeping."""
     drawn = bool(rows["fraction"].notna().any())
+    rows = rows[_NEEDED]
     return Said(
         scenario_line(rows, files, sample=sample),
         answer(rows, needs),
@@ -90,7 +95,7 @@ def scenario_line(rows: pd.DataFrame, files: int, *, sample: bool) -> str:
 
 def answer(rows: pd.DataFrame, needs: Sequence[str] = ()) -> str:
     """The finding over all rows, cause first."""
-    known = rows[rows["fraction"].notna()]
+    known = kept(rows, rows["fraction"].notna())
     if rows.empty:
         return "Nothing here can be held against a ceiling: no row states a speed of decode or prefill."
     if known.empty:
@@ -102,7 +107,7 @@ def answer(rows: pd.DataFrame, needs: Sequence[str] = ()) -> str:
             f"A busy machine blurs these rows: **{noisy:,}** of **{int(repeated.sum()):,}** spread by more than 5{n.NBSP}%, "
             "so repeat them before believing any."
         )
-    above = known[known["verdict"] == "above_ceiling"]
+    above = kept(known, known["verdict"] == "above_ceiling")
     if 3 * len(above) >= len(known):
         reached = n.percent(float(above["fraction"].max()))
         return (
@@ -110,7 +115,7 @@ def answer(rows: pd.DataFrame, needs: Sequence[str] = ()) -> str:
             f"pass{'es' if len(above) == 1 else ''} the ceiling, the farthest at **{reached}**."
         )
     phase = next(name for name in PHASES if (known["phase"] == name).any())
-    return _about(known[known["phase"] == phase], phase)
+    return _about(kept(known, known["phase"] == phase), phase)
 
 
 def _about(rows: pd.DataFrame, phase: str) -> str:
@@ -152,9 +157,10 @@ def small_and_large(rows: pd.DataFrame) -> tuple[tuple[str, float], tuple[str, f
     keys = ["model", "weights"]
     if len(rows["device"].unique()) > 1:
         return None
-    quiet = rows[~(rows["spread"] > NOISY)]
+    quiet = kept(rows[_SIZES], ~(rows["spread"] > NOISY))
     # The shortest context of each, since depth is a cause of its own.
-    alike = quiet[quiet["context"] <= 1.5 * quiet.groupby(keys, observed=True)["context"].transform("min")]
+    least = quiet.groupby(keys, observed=True)["context"].transform("min")
+    alike = kept(quiet, quiet["context"] <= 1.5 * least)
     found = alike.groupby(keys, observed=True)[["fraction", "pass_s"]].median().reset_index()
     if len(found) < 2:
         return None
@@ -198,16 +204,16 @@ SHARE_HELP: Final = (
 
 def tiles(rows: pd.DataFrame) -> Tiles:
     """Median share with what is usual, rows below typical, above the ceiling, and with a wide spread."""
-    known = rows[rows["fraction"].notna()]
+    known = kept(rows, rows["fraction"].notna())
     phase = next((name for name in PHASES if (known["phase"] == name).any()), "decode")
-    main = known[known["phase"] == phase]
+    main = kept(known, known["phase"] == phase)
     value, note = n.UNKNOWN, "no row has a ceiling yet"
     if len(main):
         value = f"{100 * float(main['fraction'].median()):,.0f}"
         note = f"of the ceiling; usual is {100 * float(main['p50'].median()):,.0f}{usual_for(main)}"
     label = {"decode": "Decode", "prefill": "Prefill", "serving": "Serving", "mixed": "Whole-run"}[phase]
-    slow = known[known["verdict"].isin(SLOW)]
-    above = known[known["verdict"] == "above_ceiling"]
+    slow = kept(known, known["verdict"].isin(SLOW))
+    above = kept(known, known["verdict"] == "above_ceiling")
     spread = rows["spread"].to_numpy(dtype=np.float64)
     repeated, wide = bool(np.isfinite(spread).any()), int((spread > NOISY).sum())
     worst = ""
@@ -259,9 +265,9 @@ def usual_for(rows: pd.DataFrame) -> str:
 
 def title(rows: pd.DataFrame) -> str:
     """Finding of the figure; its names are plain text."""
-    known = rows[rows["fraction"].notna()]
+    known = kept(rows, rows["fraction"].notna())
     phases = [name for name in PHASES if (known["phase"] == name).any()]
-    parts = {phase: known[known["phase"] == phase] for phase in phases}
+    parts = {phase: kept(known, known["phase"] == phase) for phase in phases}
     models = distinct(parts["decode"]["model"]) if "decode" in parts else []
     if len(models) == 2:
         decode = parts["decode"]

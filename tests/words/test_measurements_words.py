@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from slmopt.measured.table import make_rows
 from slmopt.measured.verdicts import REASONS, VERDICTS
 from slmopt.words import measured_causes as causes
-from slmopt.words import measured_rows
+from slmopt.words import measured_rows, timed_names
 from slmopt.words import measurements as words
 from slmopt.words.numbers import NBSP
 
@@ -241,7 +241,7 @@ def test_names_of_strangers_take_no_effect_in_markdown():
     ],
 )  # fmt: skip
 def test_a_row_is_called_by_what_it_timed(columns, name):
-    assert list(measured_rows.test_names(make_rows(columns))) == [name]
+    assert list(timed_names.test_names(make_rows(columns))) == [name]
 
 
 def test_the_arithmetic_ends_at_the_numbers_of_the_row():

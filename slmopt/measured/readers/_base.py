@@ -40,6 +40,18 @@ class JsonReader:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonLinesReader:
+    """Reads a long file of JSON lines at once, known by its beginning; what it does not read goes to a :class:`JsonReader`,
+    which says the same of the same lines.
+    """
+
+    name: str
+    recognise: Callable[[str], bool]
+    read: Callable[[Document], ReadResult | None]
+    """None where some line is not as it should be."""
+
+
+@dataclass(frozen=True, slots=True)
 class SheetReader:
     """Reads a delimited sheet that is known by its header; ``begins`` starts each header line of the format, if fixed."""
 
@@ -77,4 +89,4 @@ class TextReader:
     """Of the file's name and the text."""
 
 
-Reader = JsonReader | SheetReader | SheetsReader | TableReader | TextReader
+Reader = JsonReader | JsonLinesReader | SheetReader | SheetsReader | TableReader | TextReader

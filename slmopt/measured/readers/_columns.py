@@ -40,7 +40,7 @@ class Columns:
     def number(self, name: str) -> Floats:
         """The column of numbers, NaN where the source lacks it."""
         found = self.numbers.get(name)
-        return np.full(len(self), np.nan) if found is None else found
+        return every(np.nan, len(self)) if found is None else found
 
     def text(self, name: str) -> Texts:
         """The column of texts, missing where the source lacks it."""
@@ -79,15 +79,23 @@ def map_text(values: Texts, change: Callable[[str], str]) -> Texts:
     return made.remove_categories([""]) if "" in made.categories else made
 
 
+def every(value: float, size: int) -> Floats:
+    """A column of one number, in the memory of one."""
+    return np.broadcast_to(np.float64(value), size)
+
+
+def same_text(text: str, size: int) -> Texts:
+    """A column of one text."""
+    return pd.Categorical.from_codes(np.zeros(size, dtype=np.int8), pd.Index([text], dtype="str"))
+
+
 def choose(mask: Bools, then: Texts | str, otherwise: Texts | str) -> Texts:
     """``then`` where the mask holds, ``otherwise`` elsewhere; missing stays missing."""
-    size = len(mask)
     first, second = (
-        pd.Categorical.from_codes(np.zeros(size, dtype=np.int8), pd.Index([value], dtype="str"))
-        if isinstance(value, str)
-        else value
-        for value in (then, otherwise)
+        same_text(value, len(mask)) if isinstance(value, str) else value for value in (then, otherwise)
     )
+    if not isinstance(otherwise, str) and not mask.any():
+        return second
     union = first.categories.union(second.categories, sort=False)
     codes = np.where(mask, first.set_categories(union).codes, second.set_categories(union).codes)
     return pd.Categorical.from_codes(codes, union)

@@ -21,7 +21,7 @@ import pandas as pd
 
 from slmopt.measured.readers._cells import parse_column, parse_times
 from slmopt.measured.readers._columns import Columns
-from slmopt.measured.readers._long import load_long
+from slmopt.measured.readers._long import Kind, load_long
 from slmopt.measured.table import Skip
 from slmopt.measured.text import MAX_BYTES
 
@@ -78,15 +78,17 @@ class Sheet:
         decimal: str = ".",
     ) -> Columns:
         """The named columns as numbers, texts and times; names that the header lacks are passed over."""
-        wanted = {
-            name: kind
-            for kind, names in (("text", texts), ("number", numbers), ("time", times))
-            for name in names
-        }
-        places = {position: wanted[name] for position, name in enumerate(self.header) if name in wanted}
+        places = self._places(numbers, texts, times)
         return load_long(self, places, decimal) if len(self.data) else self._load_short(places, decimal)
 
-    def _load_short(self, places: dict[int, str], decimal: str) -> Columns:
+    def _places(self, numbers: Iterable[str], texts: Iterable[str], times: Iterable[str]) -> dict[int, Kind]:
+        """The positions of the columns that are wanted, and of which kind each is."""
+        wanted: dict[str, Kind] = dict.fromkeys(texts, "text")
+        wanted |= dict.fromkeys(numbers, "number")
+        wanted |= dict.fromkeys(times, "time")
+        return {position: wanted[name] for position, name in enumerate(self.header) if name in wanted}
+
+    def _load_short(self, places: dict[int, Kind], decimal: str) -> Columns:
         columns = Columns(pd.Series(self.labels, dtype="str"), skips=list(self.skips))
         for position, kind in places.items():
             cells = pd.Series([row[position] for row in self.records], dtype="str")

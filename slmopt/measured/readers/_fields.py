@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from slmopt.measured.distinct import alike
 from slmopt.measured.readers._cells import (
     Floats,
     cache_format,
@@ -17,7 +18,7 @@ from slmopt.measured.readers._cells import (
     parse_test,
     weight_in_text,
 )
-from slmopt.measured.readers._columns import Columns, Texts, choose, map_text, stated
+from slmopt.measured.readers._columns import Columns, Texts, choose, every, map_text, same_text, stated
 from slmopt.measured.readers._guess import Choice
 from slmopt.measured.table import NAMES
 
@@ -74,16 +75,19 @@ class Fields:
         for statistic in statistics or ("", "mean"):
             choice = self.by_field.get((field, statistic))
             if choice is not None:
-                return self.columns.number(choice.column) * choice.scale
+                found = self.columns.number(choice.column)
+                return found if choice.scale == 1.0 else found * choice.scale
         constant = self.constants.get(field)
-        return np.full(self.size, float(constant) if isinstance(constant, int | float) else np.nan)
+        return every(float(constant) if isinstance(constant, int | float) else np.nan, self.size)
 
     def deviation(self, field: str) -> Floats:
         """The standard deviation from a column of its own, or from behind a '±' in the cells."""
         own = self.number(field, "sd")
         choice = self.by_field.get((field, "")) or self.by_field.get((field, "mean"))
-        behind = self.columns.number(f"{choice.column} ±") if choice else np.full(self.size, np.nan)
-        return np.where(np.isfinite(own), own, behind)
+        behind = self.columns.number(f"{choice.column} ±") if choice else every(np.nan, self.size)
+        return (
+            behind if alike(own) and not np.isfinite(own).any() else np.where(np.isfinite(own), own, behind)
+        )
 
     def text(self, field: str) -> Texts:
         """The column of texts, or the constant."""
@@ -94,8 +98,8 @@ class Fields:
         constant = self.constants.get(field)
         empty = self.columns.text("")
         return (
-            choose(np.ones(self.size, dtype=bool), str(constant), empty)
-            if isinstance(constant, str) and self.size
+            same_text(str(constant), self.size)
+            if isinstance(constant, str) and constant and self.size
             else empty
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.csv as pacsv  # type: ignore[import-untyped]
 
+from slmopt.measured.progress import waited
 from slmopt.measured.readers._cells import parse_column, parse_times
 from slmopt.measured.readers._columns import LISTED, Columns
 from slmopt.measured.table import Skip
@@ -31,15 +32,16 @@ if TYPE_CHECKING:
 _BLOCK: Final = 4 << 20
 _PART: Final = 32 << 20
 _MOST_PARTS: Final = 4
+Kind = Literal["number", "time", "text"]
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 _TYPES: Final = {"number": pa.float64(), "time": pa.timestamp("s", "UTC"), "text": _TEXT}
 
 
 @dataclass(eq=False)
-class _Column:
+class Column:
     """What was gathered of one column, a list of arrays in order."""
 
-    kind: str
+    kind: Kind
     parts: list[Any] = field(default_factory=list)
     spreads: list[Any] = field(default_factory=list)
     odd: dict[str, None] = field(default_factory=dict)
@@ -47,34 +49,46 @@ class _Column:
 
 
 @dataclass(eq=False)
-class _Gathered:
+class Stretch:
     """One stretch of a file: its columns by position, how many rows, and the rows of another width."""
 
-    columns: dict[int, _Column]
+    columns: dict[int, Column]
     rows: int = 0
     ragged: list[Any] = field(default_factory=list)
 
 
-def load_long(sheet: Sheet, places: dict[int, str], decimal: str) -> Columns:
+def stretch(places: dict[int, Kind]) -> Stretch:
+    """A stretch of which nothing is read yet."""
+    return Stretch({position: Column(kind) for position, kind in places.items()})
+
+
+def load_long(sheet: Sheet, places: dict[int, Kind], decimal: str) -> Columns:
     """The columns at ``places`` (position: kind) of a sheet that still is bytes."""
     parts = _parts(sheet.data)
     try:
-        gathered = _gather_all(sheet, parts, places, decimal, typed=decimal == ".")
+        found = _gather_all(sheet, parts, places, decimal, typed=decimal == ".")
     except pa.ArrowInvalid:
-        gathered = _gather_texts(sheet, parts, places, decimal)
-    numbers = np.arange(1, sum(stretch.rows for stretch in gathered) + 1)
+        found = _gather_texts(sheet, parts, places, decimal)
+    numbers = np.arange(1, sum(part.rows for part in found) + 1)
     skips = list(sheet.skips)
-    if any(stretch.ragged for stretch in gathered):
+    if any(part.ragged for part in found):
         # Only one thread that reads the whole knows the numbers of rows.
-        gathered = _gather_texts(sheet, [sheet.data], places, decimal)
-        ragged = gathered[0].ragged
+        found = _gather_texts(sheet, [sheet.data], places, decimal)
+        ragged = found[0].ragged
         lost = np.array([row.number for row in ragged])
-        numbers = np.setdiff1d(np.arange(1, gathered[0].rows + len(lost) + 1), lost)
+        numbers = np.setdiff1d(np.arange(1, found[0].rows + len(lost) + 1), lost)
         skips += _listed(sheet, ragged)
+    return gathered(sheet, found, places, numbers, skips)
+
+
+def gathered(
+    sheet: Sheet, found: list[Stretch], places: dict[int, Kind], numbers: Any, skips: list[Skip]
+) -> Columns:
+    """The stretches of a sheet as its columns; ``numbers`` are those of its rows."""
     labels = pc.binary_join_element_wise(f"{sheet.place} ", pa.array(numbers).cast(pa.string()), "")
     columns = Columns(pd.Series(labels.to_pandas(), dtype="str"), skips=skips)
     for position in places:
-        _join(columns, sheet.header[position], [stretch.columns.pop(position) for stretch in gathered])
+        _join(columns, sheet.header[position], [part.columns.pop(position) for part in found])
     return columns
 
 
@@ -95,7 +109,7 @@ def width_reason(found: int, expected: int) -> str:
     )
 
 
-def _gather_texts(sheet: Sheet, parts: list[Any], places: dict[int, str], decimal: str) -> list[_Gathered]:
+def _gather_texts(sheet: Sheet, parts: list[Any], places: dict[int, Kind], decimal: str) -> list[Stretch]:
     try:
         return _gather_all(sheet, parts, places, decimal, typed=False)
     except pa.ArrowInvalid as error:
@@ -138,31 +152,39 @@ def _quotes(data: Any, begin: int, end: int) -> int:
 
 
 def _gather_all(
-    sheet: Sheet, parts: list[Any], places: dict[int, str], decimal: str, *, typed: bool
-) -> list[_Gathered]:
-    gather = partial(_gather, sheet.delimiter, len(sheet.header), places, decimal, typed)
-    if len(parts) == 1:
-        return [gather(parts[0])]
+    sheet: Sheet, parts: list[Any], places: dict[int, Kind], decimal: str, *, typed: bool
+) -> list[Stretch]:
+    blocks: list[int] = []
+    gather = partial(_gather, sheet.delimiter, len(sheet.header), places, decimal, typed, blocks)
     with ThreadPoolExecutor(len(parts)) as pool:
-        return list(pool.map(gather, parts))
+        futures = [pool.submit(gather, part) for part in parts]
+        waited(futures, lambda: len(blocks) * _BLOCK / len(sheet.data))
+        return [future.result() for future in futures]
 
 
 def _gather(
-    delimiter: str, width: int, places: dict[int, str], decimal: str, typed: bool, data: Any
-) -> _Gathered:
-    """One stretch, piece by piece."""
-    found = _Gathered({position: _Column(kind) for position, kind in places.items()})
+    delimiter: str,
+    width: int,
+    places: dict[int, Kind],
+    decimal: str,
+    typed: bool,
+    blocks: list[int],
+    data: Any,
+) -> Stretch:
+    """One stretch, piece by piece; each is counted in ``blocks``."""
+    found = stretch(places)
     if not bytes(data[:_BLOCK]).strip() and not bytes(data).strip():
         return found
     for batch in _batches(delimiter, width, places, found, typed, data):
         found.rows += batch.num_rows
+        blocks.append(batch.num_rows)
         for column, values in zip(found.columns.values(), batch.columns, strict=True):
-            _take(column, values, decimal)
+            take(column, values, decimal)
     return found
 
 
 def _batches(
-    delimiter: str, width: int, places: dict[int, str], found: _Gathered, typed: bool, data: Any
+    delimiter: str, width: int, places: dict[int, Kind], found: Stretch, typed: bool, data: Any
 ) -> Iterator[Any]:
     def leave_out(row: Any) -> str:
         found.ragged.append(row)
@@ -186,7 +208,7 @@ def _batches(
     )
 
 
-def _take(column: _Column, values: Any, decimal: str) -> None:
+def take(column: Column, values: Any, decimal: str) -> None:
     """One piece of one column as arrays."""
     if pa.types.is_floating(values.type):
         numbers = values.to_numpy(zero_copy_only=False)
@@ -214,7 +236,7 @@ def _take(column: _Column, values: Any, decimal: str) -> None:
     column.odd.update(dict.fromkeys(odd))
 
 
-def _join(columns: Columns, name: str, stretches: list[_Column]) -> None:
+def _join(columns: Columns, name: str, stretches: list[Column]) -> None:
     """The pieces of one column, of all stretches, as one."""
     kind = stretches[0].kind
     if kind == "text":

@@ -7,14 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from slmopt.measured.distinct import alike
 from slmopt.measured.readers._cells import Floats
-from slmopt.measured.readers._columns import Bools, Texts, choose, map_text, stated
+from slmopt.measured.readers._columns import Bools, Texts, choose, every, map_text, same_text, stated
 from slmopt.measured.readers._fields import PHASES, Fields
 
 
 def positive(values: Floats) -> Floats:
+    """The values above 0, others missing."""
+    if alike(values):
+        return every(float(values[0]) if len(values) and values[0] > 0 else np.nan, len(values))
     with np.errstate(invalid="ignore"):
-        return np.where(values > 0, values, np.nan)
+        some = values > 0
+    return values if some.all() else np.where(some, values, np.nan)
 
 
 def alone(shared: dict[str, object]) -> Bools:
@@ -78,7 +83,6 @@ class Speed:
 def speed_of(fields: Fields, shared: dict[str, object], phase: Texts, documented: bool) -> Speed:
     """The speed of each row, from the most telling of the columns that hold one."""
     size = fields.size
-    every = np.ones(size, dtype=bool)
     output, user, total, bare = (
         positive(fields.number(name)) for name in ("output_speed", "user_speed", "total_speed", "speed")
     )
@@ -93,9 +97,7 @@ def speed_of(fields: Fields, shared: dict[str, object], phase: Texts, documented
         )
         together = choose(where(phase, "serving") | ~alone(shared), "device", "sequence")
         phased = choose(where(phase, "mixed"), "mixed", together)
-        return Speed(
-            bare, choose(stated(given), given, phased), choose(every, "as written", "as written"), empty
-        )
+        return Speed(bare, choose(stated(given), given, phased), same_text("as written", size), empty)
     basis, conversion, remark = empty, empty, empty
     speed = bare
     if fields.has("speed"):
@@ -127,6 +129,8 @@ def _tested_basis(
     empty = fields.columns.text("")
     known = np.isfinite(prompt) & np.isfinite(output) & np.isfinite(seconds) & np.isfinite(speed)
     basis, remark = empty, empty
+    if not known.any():
+        return empty, empty, empty
     readings = {"mixed": (prompt + output) * batch, "device": output * batch, "sequence": output}
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = {whose: speed * seconds / tokens for whose, tokens in readings.items()}

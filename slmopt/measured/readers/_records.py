@@ -10,6 +10,8 @@ from slmopt.measured.table import ReadResult, Skip, result, rows_from_records
 
 Record = dict[str, object]
 NAN: Final = math.nan
+NOTHING: Final = "no speed and no time was measured"
+"""Why a row is left out that has neither."""
 
 
 def positive(value: float) -> float:
@@ -67,11 +69,7 @@ def collect(
 ) -> ReadResult:
     """A result from records; those without any speed or time are listed as left out."""
     good = [record for record in records if is_measured(record)]
-    lost = [
-        Skip(str(record.get("row", "")), "no speed and no time was measured")
-        for record in records
-        if not is_measured(record)
-    ]
+    lost = [Skip(str(record.get("row", "")), NOTHING) for record in records if not is_measured(record)]
     return result(form, source, rows_from_records(good), [*skips, *lost], warnings)
 
 

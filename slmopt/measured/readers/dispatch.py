@@ -9,6 +9,7 @@ import pandas as pd
 
 from slmopt.measured.readers import mapping
 from slmopt.measured.readers._base import (
+    JsonLinesReader,
     JsonReader,
     MarkdownTable,
     SheetReader,
@@ -16,10 +17,10 @@ from slmopt.measured.readers._base import (
     TableReader,
     TextReader,
 )
-from slmopt.measured.readers._delimited import Sheet
+from slmopt.measured.readers._delimited import LONG_BYTES, Sheet
 from slmopt.measured.readers._json import Decoded, Item, Json, decode_json, looks_like_json
 from slmopt.measured.readers._markdown import find_tables
-from slmopt.measured.readers._sheets import find_sheets
+from slmopt.measured.readers._sheets import find_sheets, sniff
 from slmopt.measured.readers._yaml import decode_yaml, keys_of, looks_like_yaml
 from slmopt.measured.readers.registry import READERS
 from slmopt.measured.table import ReadResult, Skip, concat, empty_rows, result, skipped_frame
@@ -30,6 +31,9 @@ def read_document(document: Document) -> ReadResult:
     """What the text holds: JSON, a delimited table that a reader knows, a report, or a table whose columns are guessed."""
     from_json, only_json = None, False
     if looks_like_json(document.head):
+        at_once = _read_lines(document) if len(document.data) > LONG_BYTES else None
+        if at_once is not None:
+            return at_once
         decoded = decode_json(document.name, document.text)
         only_json = bool(decoded.items) and document.head.lstrip()[:1] in {"{", "["}
         from_json = _read_json(document.name, decoded)
@@ -59,6 +63,28 @@ def _read_yaml(document: Document) -> ReadResult:
             "of a run are no measurements: the report that the benchmark wrote is needed."
         )
     return found
+
+
+def _read_lines(document: Document) -> ReadResult | None:
+    for reader in READERS:
+        if isinstance(reader, JsonLinesReader) and reader.recognise(document.head):
+            return reader.read(document)
+    return None
+
+
+def read_sheet(sheet: Sheet, beginning: bytes) -> ReadResult | None:
+    """One sheet of whose text only the beginning is there; None where more than one reader might want to see it."""
+    head = Document(sheet.source, beginning).head
+    if looks_like_json(head) or sniff(head) != sheet.delimiter or not _is_table_like(sheet, head):
+        return None
+    if any(isinstance(one, TextReader | SheetsReader) and one.recognise(head) for one in READERS):
+        return None
+    reader = _sheet_reader(sheet)
+    return reader.read(sheet) if reader.name in _BY_COLUMNS else None
+
+
+_BY_COLUMNS: Final = frozenset({"llama-bench csv", "plain csv", mapping.FALLBACK.name})
+"""Readers that ask a sheet for columns, never for its rows."""
 
 
 def _read_text(document: Document, sheets: list[Sheet]) -> ReadResult | None:

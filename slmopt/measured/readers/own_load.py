@@ -6,16 +6,26 @@ end), and each of its timed requests another. The warm-up is left out; a cold re
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
 from slmopt.measured.load_file import HEAD, ROW
+from slmopt.measured.load_rows import NUMBERS, Requests
 from slmopt.measured.load_summary import LoadSummary, summaries
-from slmopt.measured.readers._base import JsonReader, Reader
-from slmopt.measured.readers._cells import parse_time
-from slmopt.measured.readers._json import Item, Json, number, text_of
-from slmopt.measured.readers._records import Record, collect, known
-from slmopt.measured.table import ReadResult, Skip
+from slmopt.measured.readers._base import JsonLinesReader, JsonReader, Reader
+from slmopt.measured.readers._cells import Times, parse_time
+from slmopt.measured.readers._columns import Columns, as_texts, choose
+from slmopt.measured.readers._json import Item, Json, text_of
+from slmopt.measured.readers._json_lines import Kind, read_lines
+from slmopt.measured.readers._records import NOTHING, Record, collect
+from slmopt.measured.table import ReadResult, concat, empty_rows, make_rows, result
+from slmopt.measured.text import Document
 
 NAME: Final = "slmopt measure"
 NOTE_COLD: Final = "cold: the first request after the server started"
@@ -27,21 +37,74 @@ def _is_ours(value: Json) -> bool:
 
 def _read(source: str, items: Sequence[Item]) -> ReadResult:
     heads = [value for _, value in items if isinstance(value, dict) and HEAD in value]
-    facts = _facts(heads[-1] if heads else {})
     rows = [(label, value) for label, value in items if isinstance(value, dict) and ROW in value]
-    skips: list[Skip] = []
-    records: list[Record] = []
-    timed = [value for _, value in rows if value.get("kind") == "timed"]
-    records += [_level(found, facts) for found in summaries(timed) if found.requests]
-    for label, value in rows:
-        kind = value.get("kind")
-        if kind not in ("timed", "cold"):
-            continue
-        if value.get("error"):
-            skips.append(Skip(label, f"the request failed: {str(value['error'])[:200]}"))
-            continue
-        records.append(_request(label, value, facts))
-    return collect(f"{NAME} jsonl", source, records, skips)
+    times = [parse_time(text_of(value, "started")) for _, value in rows]
+    return _result(
+        source,
+        heads[-1] if heads else {},
+        Requests.of([value for _, value in rows]),
+        pd.Series([label for label, _ in rows], dtype="str"),
+        np.array(times, dtype="datetime64[us]"),
+    )
+
+
+_KEYS: Final[dict[str, Kind]] = {
+    **dict.fromkeys(("kind", "level", "error"), "text"),
+    **dict.fromkeys(NUMBERS, "number"),
+    **dict.fromkeys(("rate", "request", "waited_s", "chunks"), "passed over"),
+    "started": "time",
+    ROW: "number",
+}
+"""All keys of a request's line."""
+
+
+def _read_lines(document: Document) -> ReadResult | None:
+    """A long file at once; None where a line is not as the harness writes it."""
+    start = document.data.find(b"\n") + 1
+    try:
+        head = json.loads(document.data[:start])
+        columns, count, cut = read_lines(document.data, start, _KEYS, ROW)
+    except (ValueError, RecursionError):
+        return None
+    if not _is_ours(head) or ROW in head:
+        return None
+    kind, level, error = (as_texts(columns[name]) for name in ("kind", "level", "error"))
+    found = Requests(kind, level, error, {name: np.asarray(columns[name]) for name in NUMBERS})
+    lines = pc.binary_join_element_wise("line ", pa.array(np.arange(2, count + 2)).cast(pa.string()), "")
+    labels = pd.Series(lines.to_pandas(), dtype="str")
+    done = _result(document.name, head, found, labels, np.asarray(columns["started"]))
+    return concat([done, result("", document.name, empty_rows(), cut)])
+
+
+def _result(
+    source: str, head: Mapping[str, Any], requests: Requests, labels: pd.Series, at: Times
+) -> ReadResult:
+    facts = _facts(head)
+    levels = [_level(found, facts) for found in summaries(requests) if found.requests]
+    kind = [requests.kind == name for name in ("timed", "cold")]
+    timed = np.asarray(kind[0] | kind[1])
+    measured = np.zeros(len(requests), dtype=bool)
+    for name in ("ttft_s", "tpot_s", "chunk_gap_s", "e2e_s"):
+        measured |= ~np.isnan(requests[name])
+    good = timed & ~requests.failed & measured
+    reasons = {
+        f"the request failed: {text[:200]}": np.asarray(requests.error == text)
+        for text in requests.error.categories
+    }
+    # What is neither timed nor a cold start is the warm-up, which nobody misses.
+    columns = Columns(labels[timed].reset_index(drop=True)).keep(
+        good[timed], {why: holds[timed] for why, holds in reasons.items()} | {NOTHING: ~measured[timed]}
+    )
+    every = good.all()
+    rows = _requests(
+        requests if every else requests.at(good), columns.labels, at if every else at[good], facts
+    )
+    return concat(
+        [
+            collect(f"{NAME} jsonl", source, levels),
+            result("", source, rows, columns.skips),
+        ]
+    )
 
 
 def _facts(head: Mapping[str, Any]) -> Record:
@@ -79,24 +142,27 @@ def _level(found: LoadSummary, facts: Record) -> Record:
     return {name: value for name, value in record.items() if value is not None}
 
 
-def _request(label: str, value: Mapping[str, Any], facts: Record) -> Record:
-    stated = number(value, "concurrency")
-    return {
+def _requests(found: Requests, labels: pd.Series, at: Times, facts: Record) -> pd.DataFrame:
+    stated = found["concurrency"]
+    names = ("prompt_tokens", "output_tokens", "cached_tokens", "ttft_s", "tpot_s", "e2e_s")
+    cold = np.asarray(found.kind == "cold")
+    values = {
         **facts,
-        "row": label,
-        "concurrency": stated if known(stated) else number(value, "in_flight"),
-        "prompt_tokens": number(value, "prompt_tokens"),
-        "output_tokens": number(value, "output_tokens"),
-        "cached_tokens": number(value, "cached_tokens"),
-        "ttft_s": number(value, "ttft_s"),
-        "tpot_s": number(value, "tpot_s"),
-        "itl_s": number(value, "chunk_gap_s"),
-        "e2e_s": number(value, "e2e_s"),
+        **{name: found[name] for name in names},
+        "row": labels,
+        "concurrency": np.where(np.isnan(stated), found["in_flight"], stated),
+        "itl_s": found["chunk_gap_s"],
         "statistic": "single",
-        "timestamp": parse_time(text_of(value, "started")),
-        "note": NOTE_COLD if value.get("kind") == "cold" else None,
+        "timestamp": at,
+        "note": choose(
+            cold, NOTE_COLD, pd.Categorical.from_codes(np.full(len(cold), -1), pd.Index([], dtype="str"))
+        ),
         "conversion": "time after the first token over the usage field's output tokens less one",
     }
+    return make_rows(values, len(found))
 
 
-READERS: Final[tuple[Reader, ...]] = (JsonReader(f"{NAME} jsonl", _is_ours, _read),)
+READERS: Final[tuple[Reader, ...]] = (
+    JsonLinesReader(f"{NAME} jsonl", lambda head: head.startswith(f'{{"{HEAD}"'), _read_lines),
+    JsonReader(f"{NAME} jsonl", _is_ours, _read),
+)

@@ -204,13 +204,12 @@ def parquet_text(name: str, content: bytes, budget: Budget | None = None) -> byt
             raise UnreadableFile(
                 f"{name} holds more than {MAX_VALUES:,} values; split it or leave columns out."
             )
-        keep = [column.name for column in file.schema_arrow if not pa.types.is_nested(column.type)]
+        keep = [file.schema_arrow.names[at] for at in flat_columns(file.schema_arrow)]
         stream = io.BytesIO()
         pacsv.write_csv(_plain(file.schema_arrow.empty_table().select(keep)), stream)
         written = 0
         for batch in file.iter_batches(BATCH_ROWS, columns=keep):
-            flat = _plain(pa.Table.from_batches([batch]))
-            pacsv.write_csv(flat, stream, pacsv.WriteOptions(include_header=False))
+            stream.write(csv_text(batch, header=False))
             budget.take(name, stream.tell() - written)
             written = stream.tell()
     except (pa.ArrowException, OSError, ValueError, UnicodeError) as error:
@@ -219,6 +218,19 @@ def parquet_text(name: str, content: bytes, budget: Budget | None = None) -> byt
         raise UnreadableFile(
             f"{name} is a damaged Parquet file ({str(error).splitlines()[0][:100]}); export it as CSV."
         ) from error
+    return stream.getvalue()
+
+
+def flat_columns(schema: Any) -> list[int]:
+    """The positions of the columns that a row of text can hold."""
+    return [at for at, column in enumerate(schema) if not pa.types.is_nested(column.type)]
+
+
+def csv_text(batch: Any, *, header: bool) -> bytes:
+    """Rows of a Parquet file as CSV."""
+    stream = io.BytesIO()
+    flat = _plain(pa.Table.from_batches([batch]))
+    pacsv.write_csv(flat, stream, pacsv.WriteOptions(include_header=header))
     return stream.getvalue()
 
 

@@ -1,0 +1,165 @@
+"""Long files of JSON lines that are all of one kind, by columns: Arrow reads pieces, and no object a line arises.
+
+Only where it can be seen that each line is one object with none but the expected keys and types; all else, from a bare NaN
+to a key given twice, is left to the reader of single values, which lists what it cannot read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.json as pajson  # type: ignore[import-untyped]
+
+from slmopt.measured.distinct import alike
+from slmopt.measured.progress import counted
+from slmopt.measured.readers._cells import Floats, Times, parse_times
+from slmopt.measured.readers._columns import Texts
+from slmopt.measured.table import Skip
+
+_PIECE: Final = 1 << 20
+_TYPES: Final = {"number": pa.float64(), "text": pa.string(), "time": pa.string()}
+
+Kind = Literal["number", "text", "time", "passed over"]
+Column: TypeAlias = "Floats | Times | Texts"
+
+
+class OtherLines(ValueError):  # noqa: N818 - no error: such a file is read another way
+    """Some line is not what was expected."""
+
+
+def read_lines(
+    data: bytes, start: int, keys: Mapping[str, Kind], needed: str
+) -> tuple[dict[str, Column], int, list[Skip]]:
+    """The columns of the lines from ``start`` on, how many lines there are, and a last line that was cut off.
+
+    ``keys`` are all that a line may have; what is passed over must be a number all the same, and ``needed`` must stand in
+    each line. Raises :class:`OtherLines`.
+    """
+    end = _end(data)
+    last = data.rfind(b"\n", start, end) + 1
+    skips: list[Skip] = []
+    if last and not data.endswith(b"}", last, end) and _is_cut(data[last:end]):
+        number = data.count(b"\n", 0, last) + 1
+        skips.append(Skip(f"line {number}", "the file is cut off or broken inside this entry"))
+        end = last
+    if end <= start:
+        raise OtherLines
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        read = partial(_piece, keys, needed, memoryview(data))
+        count = (end - start) // _PIECE + 1
+        pieces = list(counted(pool.map(read, _pieces(data, start, end)), count))
+    columns: dict[str, Column] = {}
+    for name, kind in keys.items():
+        if kind != "passed over":
+            parts = [piece.pop(name) for piece in pieces]
+            columns[name] = _texts(parts) if kind == "text" else _joined(parts)
+    return columns, len(columns[needed]), skips
+
+
+def _end(data: bytes) -> int:
+    """Where the text ends but for blank lines, found without a copy of all of it."""
+    end = len(data)
+    while end and not (tail := data[max(end - 4096, 0) : end].rstrip()):
+        end = max(end - 4096, 0)
+    return end and max(end - 4096, 0) + len(tail)
+
+
+def _is_cut(line: bytes) -> bool:
+    """Whether a last line is the beginning of an object."""
+    if not line.startswith(b"{"):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(line.decode("utf-8", "replace"))
+    except ValueError:
+        return True
+    return False
+
+
+def _pieces(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Stretches of whole lines."""
+    while start < end:
+        stop = min(start + _PIECE, end)
+        if stop < end:
+            stop = data.find(b"\n", stop, end) + 1 or end
+        yield start, stop
+        start = stop
+
+
+def _piece(
+    keys: Mapping[str, Kind], needed: str, data: memoryview, bounds: tuple[int, int]
+) -> dict[str, Any]:
+    """One stretch by columns, texts still as Arrow's dictionaries; :class:`OtherLines` where a line is not one such object.
+
+    An object ends before the next line begins with another's brace, since neither a brace nor a line's end can stand
+    between a value and the comma behind it: so equal counts mean an object a line.
+    """
+    piece = bytes(data[bounds[0] : bounds[1]]).replace(b"\r\n", b"\n")
+    whole = piece if piece.endswith(b"\n") else piece + b"\n"
+    lines = whole.count(b"\n")
+    begun = whole.count(b"\n{") + whole.startswith(b"{")
+    if begun != lines or whole.count(b"}\n") != lines or b"NaN" in whole or b"Inf" in whole or b"\r" in whole:
+        raise OtherLines
+    schema = pa.schema({name: _TYPES.get(kind, pa.float64()) for name, kind in keys.items()})
+    try:
+        table = pajson.read_json(
+            pa.BufferReader(whole),
+            pajson.ReadOptions(use_threads=False, block_size=len(whole) + 1),
+            pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
+        )
+    except pa.ArrowException as error:
+        raise OtherLines from error
+    if table.num_rows != lines or table.column(needed).null_count:
+        raise OtherLines
+    table = table.combine_chunks()
+    forms = {"number": _numbers, "text": lambda values: values.dictionary_encode(), "time": _times}
+    return {name: forms[kind](table.column(name).chunk(0)) for name, kind in keys.items() if kind in forms}
+
+
+def _numbers(values: Any) -> Floats:
+    if values.null_count == len(values):
+        return np.broadcast_to(np.float64(np.nan), len(values))
+    found: Floats = values.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _joined(parts: list[Any]) -> Any:
+    ends = np.array([part[0] for part in parts])
+    if all(part.strides == (0,) for part in parts) and alike(ends):
+        return np.broadcast_to(ends[0], sum(map(len, parts)))
+    return np.concatenate(parts)
+
+
+def _texts(parts: list[Any]) -> Texts:
+    """Dictionaries of few different texts as one column; empty texts are missing."""
+    known: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        places = [known.setdefault(text, len(known)) if text else -1 for text in part.dictionary.to_pylist()]
+        # The one behind all is the missing one.
+        lookup = np.array([*places, -1], dtype=np.int32)
+        codes.append(lookup[part.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
+    return pd.Categorical.from_codes(np.concatenate(codes), pd.Index(list(known), dtype="str"))
+
+
+_UTC: Final = "+00:00"
+
+
+def _times(texts: Any) -> Times:
+    """Dates and times, as our own harness writes them at once, of any other form one by one."""
+    if pc.all(pc.and_(pc.ends_with(texts, _UTC), pc.equal(pc.binary_length(texts), 29))).as_py():
+        try:
+            found: Times = pc.utf8_slice_codeunits(texts, 0, 23).cast(pa.timestamp("us")).to_numpy(False)
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return found
+    return parse_times(pd.Series(texts.to_pandas(), dtype="str").fillna(""))[0]
