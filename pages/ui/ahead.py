@@ -27,6 +27,7 @@ from slmopt.reports.pictures import measurements
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.specs.setup import resolve
+from slmopt.words import units
 
 # An own model of many unlike layers is the largest thing that a scenario carries.
 _LARGEST = 1_000_000
@@ -69,7 +70,8 @@ async def ahead(request: Request) -> Response:
         beside = [Named(name, _valid(one)) for name, one in pinned.items()]
     except SpecError as wrong:
         return _refused(f"Pinned scenario: {wrong}")
-    answer = await run_in_threadpool(_answer, page, held, field, values, beside)
+    read_in = units.chosen(asked.get("sizes"))
+    answer = await run_in_threadpool(_answer, page, held, field, values, beside, read_in)
     headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(gzip.compress(answer, 3), headers={**headers, "Content-Encoding": "gzip"})
@@ -98,9 +100,15 @@ def _valid(values: Mapping[str, Any]) -> Scenario:
 
 
 def _answer(
-    page: str, held: Mapping[str, Any], field: str, values: Sequence[Any], pinned: pictures.Pinned
+    page: str,
+    held: Mapping[str, Any],
+    field: str,
+    values: Sequence[Any],
+    pinned: pictures.Pinned,
+    read_in: units.Units,
 ) -> bytes:
-    found = foreseen(page, held, field, values, pinned)
+    with units.using(read_in):
+        found = foreseen(page, held, field, values, pinned)
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
 
 

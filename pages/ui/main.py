@@ -5,9 +5,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import chart, fields, handing, login, panel, parts, present, reading, sitemap, state
+from pages.ui import chart, fields, handing, login, measures, panel, parts, present, reading, sitemap, state
 from slmopt.advice.plan import plan
 from slmopt.theory.evaluation import evaluate
+from slmopt.words import units
 
 HERE = Path(__file__).resolve().parent
 
@@ -45,6 +46,7 @@ def main() -> None:
         st.rerun()
     page = navigation()
     settle()
+    units.use(measures.chosen())
     st.logo(str(HERE / "assets" / "logo.svg"))
     st.html(HERE / "assets" / "page.css")
     chart.begin_page()

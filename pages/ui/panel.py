@@ -8,7 +8,7 @@ from typing import get_args
 
 import streamlit as st
 
-from pages.ui import beside, fields, own, places, present, reading, state
+from pages.ui import beside, fields, measures, own, places, present, reading, state
 from pages.ui.fields import number_field, value_of
 from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME, SAME_DEVICE
 from slmopt.specs.base import Sourced
@@ -111,6 +111,7 @@ def _groups(base: Setup) -> None:
     _group("prefix", _prefix_words(), lambda: _numbers(PREFIX))
     _group("speculation", _draft_words(), _speculation)
     _group("engine", "Engine and assumptions", lambda: _engine(base))
+    measures.control()
     present.toggle()
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import ahead, chart, pins, state
+from slmopt.words import units
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ def _ahead(field: str) -> dict[str, Any] | None:
         return None
     values = state.current().model_dump(mode="json", exclude_defaults=True, exclude={field})
     beside = {one.name: one.result.model_dump(mode="json", exclude_defaults=True) for one in pins.pinned()}
-    return {"page": page, "field": field, "scenario": values, **({"pinned": beside} if beside else {})}
+    asked = {"page": page, "field": field, "scenario": values, **({"pinned": beside} if beside else {})}
+    return asked if units.now() == units.USUAL else {**asked, "sizes": units.now().sizes}
 
 
 @cache

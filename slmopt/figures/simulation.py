@@ -136,9 +136,10 @@ def queue(results: Sequence[Named[Series]]) -> go.Figure:
 
 
 def memory(results: Sequence[Named[Series]], size: float) -> go.Figure:
-    """Cache bytes held over time, in GB, against the memory for it."""
-    lines = [(one.name, one.result.time, one.result.bytes / 1e9) for one in results]
-    return _over_time(lines, "Cache held (GB)", None if not np.isfinite(size) else size / 1e9)
+    """Cache bytes held over time, in GB or GiB, against the memory for it."""
+    giga, unit = n.giga()
+    lines = [(one.name, one.result.time, one.result.bytes / giga) for one in results]
+    return _over_time(lines, f"Cache held ({unit})", None if not np.isfinite(size) else size / giga)
 
 
 def _over_time(
