@@ -104,10 +104,10 @@ def bytes_(value: float | None, digits: int = 3) -> str:
 def byte_scale(value: float, digits: int = 3) -> tuple[float, str]:
     """Bytes in the unit that suits ``value``, and that unit's name: 1e9 and "GB", or 2**30 and "GiB"."""
     asked = units.now()
-    size = abs(significant(value, digits))
     for power, prefix in ((6, "E"), (5, "P"), (4, "T"), (3, "G"), (2, "M"), (1, "k")):
-        if size >= asked.step**power:
-            return asked.step**power, asked.named(prefix)
+        scale = asked.step**power
+        if abs(significant(value / scale, digits)) >= 1:
+            return scale, asked.named(prefix)
     return 1.0, asked.named("")
 
 
