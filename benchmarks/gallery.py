@@ -32,12 +32,12 @@ _NAME_THE_USUAL_PORT = """
   if (node.nodeType === Node.TEXT_NODE) node.data = node.data.replace(/127\\.0\\.0\\.1(:\\d+)?/, 'localhost:8501');
 }))
 """
-# Page and panel scroll inside the window: the higher of the two is what the window must hold. A closed panel is narrow,
-# and so very high.
+# Page and panel scroll inside the window: the higher of the two is what the window must hold. A closed panel is
+# narrow, and so very high.
 _CONTENT_HEIGHT = """
 () => Math.max(...['stMain', 'stSidebarContent'].map((id) => {
   const element = document.querySelector(`[data-testid="${id}"]`);
-  return !element || element.closest('[aria-expanded="false"]') ? 0 : element.scrollHeight;
+  return !element || element.getBoundingClientRect().right <= 1 ? 0 : element.scrollHeight;
 }))
 """
 

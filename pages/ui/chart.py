@@ -30,7 +30,7 @@ from slmopt.reports.picture import Picture
 STATIC = Path(__file__).resolve().parent / "static"
 LIBRARY = "plotly.min.js"
 # What is drawn in the browser; a change to any gives all of them a new address there.
-_MODULES = ("chart.js", "chart.css", "slider.js", "slider.css", "present.js")
+_MODULES = ("chart.js", "chart.css", "slider.js", "slider.css", "present.js", "guide.js")
 TABLES_KEY = "_slmopt_tables"
 # Longer columns of numbers travel as binary: smaller, and faster to write and to read.
 _BINARY_FROM = 24
