@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
+import numpy as np
 from PIL import Image, ImageColor
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from pages.ui import pins
 from slmopt.figures import theme
@@ -26,6 +27,7 @@ _HIGHEST = {"wide": 1480, "narrow": 1480, "stage": 900}
 _WIDTHS = {"wide": WIDE[0], "narrow": NARROW[0], "stage": 1600}
 # Few colours and no dither: a page is flat areas and text, and a picture stays below 60 kB.
 _COLOURS = 64
+_LOOKS = 8
 # Ports change from run to run, pictures must not.
 _NAME_THE_USUAL_PORT = """
 () => document.querySelectorAll('code, code *').forEach((code) => code.childNodes.forEach((node) => {
@@ -237,11 +239,21 @@ def picture(context: BrowserContext, address: str, state: State, out: Path) -> l
     grow(driver, _WIDTHS[state.size], _height(state.size), highest=_HIGHEST[state.size])
     # The caret blinks, and what the mouse lies on looks pressed.
     page.mouse.move(0, 0)
-    raw = page.screenshot(animations="disabled", caret="hide")
+    raw = _still(page)
     complaints = [f"{state.name}: {text}" for text in (*driver.exceptions(), *driver.errors)]
     page.close()
     (out / state.file).write_bytes(small(raw, state.scheme))
     return complaints
+
+
+def _still(page: Page) -> bytes:
+    """What the window shows once two looks at it are the same."""
+    seen = b""
+    for _ in range(_LOOKS):
+        last, seen = seen, page.screenshot(animations="disabled", caret="hide")
+        if seen == last:
+            break
+    return seen
 
 
 def grow(driver: Driver, width: int, height: int, highest: int | None = None) -> None:
@@ -264,11 +276,14 @@ def small(png: bytes, scheme: Scheme) -> bytes:
     counted = flat.getcolors(flat.width * flat.height) or []
     frequent = [colour for _, colour in sorted(counted, reverse=True)[: _COLOURS - len(theme.SLOTS)]]
     hues = [ImageColor.getrgb(colour)[:3] for colour in theme.CATEGORICAL[scheme]]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette([part for colour in (*frequent, *hues) for part in cast("tuple[int, ...]", colour)])
-    few = flat.quantize(palette=palette, dither=Image.Dither.NONE)
+    palette = np.array([*frequent, *hues], np.int64)
+    pixels = np.asarray(flat, dtype=np.int64)
+    seen, where = np.unique(pixels @ np.array([1 << 16, 1 << 8, 1]), return_inverse=True)
+    each = np.stack(np.unravel_index(seen, (256, 256, 256)), axis=1)
+    nearest = ((each[:, None] - palette[None]) ** 2).sum(axis=2).argmin(axis=1)
+    few = Image.fromarray(palette[nearest][where.reshape(pixels.shape[:2])].astype(np.uint8))
     written = BytesIO()
-    few.convert("RGB").save(written, "WEBP", lossless=True, quality=60, method=4)
+    few.save(written, "WEBP", lossless=True, quality=60, method=4)
     return written.getvalue()
 
 

@@ -16,6 +16,7 @@ import streamlit as st
 from pages.ui import slider
 from slmopt.specs.device import GB
 from slmopt.words import numbers, units
+from slmopt.words.glossary import help_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ def _entry(field: Field, preset: float | None, disabled: str) -> None:
         "placeholder": _plain(_shown(preset, field), field) if preset is not None else "not set",
         "step": 1 if field.whole else None,
         "format": "%d" if field.whole else "%.6g",
-        "help": disabled or field.help,
+        "help": disabled or field.help or help_for(field.label) or None,
         "disabled": bool(disabled),
     }
     if label == field.label:

@@ -19,6 +19,8 @@ from slmopt.words import numbers as n
 
 _DECODE_OPACITY = 0.55
 _ROW = 0.78
+# Names of lines stand among lines.
+_VEIL = theme.tint(theme.PAGE, 0.75)
 _SLOT_PX = 15
 
 
@@ -109,6 +111,7 @@ def waits(
                     at="right" if left else "left",
                     dx=-8 if left else 8,
                     name=f"line {at}",
+                    bgcolor=_VEIL,
                 )
             )
     shapes = []
@@ -173,6 +176,7 @@ def _over_time(
                     up="bottom",
                     dy=3 + shifts[at],
                     name=f"line {at}",
+                    bgcolor=_VEIL,
                 )
             )
     layout = base_layout(

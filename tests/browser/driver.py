@@ -66,12 +66,17 @@ WATCH_SCRIPT = """
   watch.painted = () => [...document.querySelectorAll('.slm-chart')].every(
     (chart) => hidden(chart) || chart.dataset.drawn || chart.querySelector('[role=alert]')
   );
+  // A component's code arrives after its place; the keys of a presentation draw nothing.
+  watch.mounted = () => [...document.querySelectorAll('[data-testid="stBidiComponentRegular"]')].every(
+    (place) => place.closest('.st-key-slm_keys') || place.childElementCount > 1
+  );
   watch.idle = () => {
     const app = document.querySelector('[data-testid="stApp"]');
     return Boolean(app)
       && app.dataset.testScriptState === 'notRunning'
       && app.dataset.testConnectionState === 'CONNECTED'
       && !document.querySelector('[data-testid="stSkeleton"], [data-testid="stMain"] [data-stale="true"]')
+      && watch.mounted()
       && watch.painted();
   };
   watch.settled = (quietMs) => watch.idle() && performance.now() - watch.lastChange > quietMs;

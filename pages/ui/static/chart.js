@@ -376,6 +376,12 @@ export function release() {
   for (const view of shown.values()) view.release();
 }
 
+// A figure is as wide on paper as on screen, and the page's style makes both fit.
+addEventListener("beforeprint", () => {
+  const page = document.querySelector(".st-key-slm_page");
+  if (page) document.documentElement.style.setProperty("--slm-print-width", Math.max(page.clientWidth, 640));
+});
+
 export default async function (component, options) {
   const { data, parentElement } = component;
   const text = typeof data === "string" ? data : new TextDecoder().decode(data);
