@@ -19,7 +19,8 @@ from urllib.parse import parse_qsl
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from benchmarks import gallery
-from benchmarks.gallery import Scheme, grow
+from benchmarks.gallery import Scheme
+from benchmarks.taking import context_for, grow, picture
 from tests.browser import chromium
 from tests.browser.driver import NARROW, WIDE, Driver, launch
 from tests.browser.pages import URL_PATHS, name
@@ -86,8 +87,8 @@ def _keep(browser: Browser, address: str, asked: argparse.Namespace) -> list[str
         if not asked.only or state.name in asked.only:
             window = (state.size, state.scheme)
             if window not in contexts:
-                contexts[window] = gallery.context_for(browser, *window)
-            complaints += gallery.picture(contexts[window], address, state, asked.out)
+                contexts[window] = context_for(browser, *window)
+            complaints += picture(contexts[window], address, state, asked.out)
             print(f"  {state.file}, {(asked.out / state.file).stat().st_size / 1e3:,.0f} kB")
     print("\n".join(f"    {text}" for text in complaints))
     if asked.out == KEPT:

@@ -25,6 +25,7 @@ import streamlit as st
 
 from slmopt.figures import theme
 from slmopt.reports.picture import Picture
+from slmopt.words.glossary import help_for
 
 # Streamlit serves the folder `static` beside its main script as /app/static.
 STATIC = Path(__file__).resolve().parent / "static"
@@ -60,6 +61,8 @@ def payload(picture: Picture) -> bytes:
             "phoneHeight": picture.phone_height,
             "phoneBelow": theme.PHONE_BELOW_PX,
             "kinds": list(picture.kinds),
+            # The page's main figure also explains the term that its title uses.
+            "about": help_for(picture.heading) if picture.kinds else "",
             "figure": compact(picture.figure),
         }
     )

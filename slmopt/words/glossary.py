@@ -93,11 +93,11 @@ TERMS: Final = (
         "Matrix rate",
         "Operations a second of the matrix units for one type of operand, in TFLOPS, without sparsity.",
     ),
+    Term("Measured", "A number from a benchmark file, or from a reference that carries its source."),
     Term(
         "Memory",
         "What holds weights, caches and buffers; whatever stays free holds further sequences.",
     ),
-    Term("Measured", "A number from a benchmark file, or from a reference that carries its source."),
     Term(
         "Mixture of experts",
         "Layers of which each token uses a few of many parts: all must be held, few are read a token.",

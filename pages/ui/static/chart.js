@@ -137,6 +137,10 @@ class View {
     this.title = make("h4", "slm-title", this.head);
     // h2 is the answer; the level between keeps the outline whole for those who hear it.
     this.title.setAttribute("aria-level", "3");
+    this.about = make("span", "slm-help slm-about", this.head);
+    this.about.tabIndex = 0;
+    this.about.setAttribute("role", "note");
+    this.about.textContent = "?";
     this.key = make("div", "slm-key", this.head);
     this.figure = make("figure", "slm-figure", this.root);
     this.picture = make("div", "slm-picture", this.figure);
@@ -199,6 +203,9 @@ class View {
     this.content = JSON.parse(text);
     shown.set(this.content.name, this);
     write(this.title, this.content.title);
+    this.about.hidden = !this.content.about;
+    this.about.setAttribute("aria-label", this.content.about);
+    this.about.dataset.help = this.content.about;
     this.picture.setAttribute("aria-label", this.content.alt);
     this.drawKey();
     if (first) this.plot.style.height = `${this.height()}px`;
