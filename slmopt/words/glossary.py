@@ -113,12 +113,12 @@ TERMS: Final = (
         "Prefill",
         "The phase that reads the prompt: all its tokens in one pass, which also gives the first token.",
     ),
-    Term("Prompt", "Tokens that a request brings; prefill reads them before the first token can come."),
     Term(
         "Prefix cache",
         "Cached tokens of a beginning that requests share, so that only what follows it must be computed.",
         ("prefix",),
     ),
+    Term("Prompt", "Tokens that a request brings; prefill reads them before the first token can come."),
     Term(
         "Quantisation",
         "Weights or cache in fewer bits: fewer bytes to hold and to move; the blocks' scales cost a little more than the name says.",
