@@ -44,7 +44,7 @@ format: $(DEV_STAMP) ## rewrite files in the project's style
 bench: $(DEV_STAMP) chromium ## time the million-point pass and the simulation, errors of the fit, many sessions at once, and key press to painted figure on every page
 	@$(PY) -m benchmarks.bench $(ARGS)
 
-screenshots: $(DEV_STAMP) chromium ## picture every page, wide and narrow, light and dark, into screenshots/
+screenshots: $(DEV_STAMP) chromium ## picture every page in its main states, into docs/screenshots/
 	@$(PY) -m benchmarks.screenshots $(ARGS)
 
 docs: $(RUN_STAMP) ## write docs/method.md and docs/formats.md from the package's own words

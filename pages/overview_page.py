@@ -1,6 +1,6 @@
 """Overview: what limits this model here?"""
 
-from pages.ui import beside, parts, pins, state
+from pages.ui import beside, guide, parts, pins, state
 from pages.ui.cases import case_picker
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
@@ -13,6 +13,7 @@ from slmopt.words.sources import source_lines
 scenario = state.current()
 evaluation = evaluate(scenario)
 
+guide.steps()
 parts.scenario_line(scenario_line(scenario))
 parts.answer(overview.answer(evaluation))
 parts.tiles([parts.Tile(*tile) for tile in overview.tiles(evaluation)])
@@ -31,3 +32,4 @@ parts.arithmetic(arithmetic.overview(evaluation))
 parts.data_section()
 parts.sources(source_lines(evaluation))
 parts.next_link("Where does the batch move this model on the roofline?", "roofline")
+guide.again()

@@ -32,6 +32,7 @@ from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
+from slmopt.words import units
 
 # An own model of many unlike layers is the largest thing that a scenario carries.
 _LARGEST = 1_000_000
@@ -83,7 +84,8 @@ async def ahead(request: Request) -> Response:
         chosen = choices(own)
     except SpecError as wrong:
         return _refused(f"Pinned scenario or choices: {wrong}")
-    answer = await run_in_threadpool(_answer, page, held, field, values, beside, chosen)
+    read_in = units.chosen(asked.get("sizes"))
+    answer = await run_in_threadpool(_answer, page, held, field, values, beside, chosen, read_in)
     headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(gzip.compress(answer, 3), headers={**headers, "Content-Encoding": "gzip"})
@@ -139,8 +141,10 @@ def _answer(
     values: Sequence[Any],
     pinned: pictures.Pinned,
     chosen: Choices,
+    read_in: units.Units,
 ) -> bytes:
-    found = foreseen(page, held, field, values, pinned, chosen)
+    with units.using(read_in):
+        found = foreseen(page, held, field, values, pinned, chosen)
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -1,32 +1,39 @@
-"""Ready cases: one click sets the whole scenario."""
+"""Ready cases as cards: what each comes to in one line, and one click that sets the whole scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import lru_cache
 
 import streamlit as st
 
-from pages.ui import restore
-from slmopt.specs.library import Case, library
+from pages.ui import restore, state
+from slmopt.specs.library import library
+from slmopt.theory.evaluation import evaluate
+from slmopt.words.guide import finding
 
 _KEY = "_slmopt_case"
 
 
 def case_picker() -> None:
-    """The cases as buttons, each with the question that it answers."""
+    """The cases, each with its finding; the page's style makes cards of the options."""
     cases = library().cases
     with st.container(key="slm_cases"):
-        _pills(cases)
+        st.pills(
+            "Ready cases",
+            list(cases),
+            format_func=lambda ident: f"**{cases[ident].name}** {_finding(ident)}",
+            key=_KEY,
+            on_change=_take,
+        )
 
 
-def _pills(cases: Mapping[str, Case]) -> None:
-    st.pills(
-        "Try another case",
-        list(cases),
-        format_func=lambda ident: cases[ident].name,
-        key=_KEY,
-        on_change=_take,
-    )
+@lru_cache(maxsize=64)
+def _finding(ident: str) -> str:
+    asked = library().cases[ident].scenario
+    open_targets = {
+        name: value for name, value in state.HOUSE_TARGETS.items() if getattr(asked, name) is None
+    }
+    return finding(evaluate(asked.change(**open_targets)))
 
 
 def _take() -> None:

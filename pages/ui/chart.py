@@ -24,12 +24,13 @@ import streamlit as st
 
 from slmopt.figures import theme
 from slmopt.reports.picture import Picture
+from slmopt.words.glossary import help_for
 
 # Streamlit serves the folder `static` beside its main script as /app/static.
 STATIC = Path(__file__).resolve().parent / "static"
 LIBRARY = "plotly.min.js"
 # What is drawn in the browser; a change to any gives all of them a new address there.
-_MODULES = ("chart.js", "chart.css", "slider.js", "slider.css", "present.js")
+_MODULES = ("chart.js", "chart.css", "slider.js", "slider.css", "present.js", "guide.js")
 TABLES_KEY = "_slmopt_tables"
 # Longer columns of numbers travel as binary: smaller, and faster to write and to read.
 _BINARY_FROM = 24
@@ -59,6 +60,8 @@ def payload(picture: Picture) -> bytes:
             "phoneHeight": picture.phone_height,
             "phoneBelow": theme.PHONE_BELOW_PX,
             "kinds": list(picture.kinds),
+            # The page's main figure also explains the term that its title uses.
+            "about": help_for(picture.heading) if picture.kinds else "",
             "figure": compact(picture.figure),
         }
     )

@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from pages.ui import slider
-from slmopt.words import numbers
+from slmopt.specs.device import GB
+from slmopt.words import numbers, units
+from slmopt.words.glossary import help_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,23 +197,43 @@ def number_field(
     else:
         _entry(field, preset, disabled)
     if value_of(name) is not None and (preset is not None or note):
-        said = f"Preset: {_plain(preset, field)}" if preset is not None else "Preset: none"
+        said = f"Preset: {_plain(_shown(preset, field), field)}" if preset is not None else "Preset: none"
         st.markdown(f":small[{said}{' · ' + note if note else ''}]")
 
 
 def _entry(field: Field, preset: float | None, disabled: str) -> None:
-    changed = value_of(field.name) is not None
-    st.number_input(
-        f"{field.label}{' · changed' if changed else ''}",
-        value=None,
-        placeholder=_plain(preset, field) if preset is not None else "not set",
-        step=1 if field.whole else None,
-        format="%d" if field.whole else "%.6g",
-        key=field.name,
-        bind="query-params",
-        help=disabled or field.help,
-        disabled=bool(disabled),
-    )
+    held = value_of(field.name)
+    label = field.label.replace("(GB)", f"({units.now().sizes})")
+    look: dict[str, Any] = {
+        "label": f"{label}{' · changed' if held is not None else ''}",
+        "value": None,
+        "placeholder": _plain(_shown(preset, field), field) if preset is not None else "not set",
+        "step": 1 if field.whole else None,
+        "format": "%d" if field.whole else "%.6g",
+        "help": disabled or field.help or help_for(field.label) or None,
+        "disabled": bool(disabled),
+    }
+    if label == field.label:
+        st.number_input(**look, key=field.name, bind="query-params")
+        return
+    # The scenario is in GB, whatever the reader reads: the field that the address carries stays, out of sight.
+    with st.container(key=f"slm_in_gb_{field.name}"):
+        st.number_input(field.label, value=None, key=field.name, bind="query-params", format="%.10g")
+    view = f"_view_{field.name}"
+    st.session_state[view] = _shown(held, field)
+    st.number_input(**look, key=view, on_change=_take_view, args=(view, field.name, units.now().giga))
+
+
+def _shown(value: float | None, field: Field) -> float | None:
+    """The field's value as the reader reads it: sizes in the units in use."""
+    if value is None or not field.label.endswith("(GB)"):
+        return value
+    return value * GB / units.now().giga
+
+
+def _take_view(view: str, name: str, giga: float) -> None:
+    entered = st.session_state[view]
+    st.session_state[name] = None if entered is None else entered * giga / GB
 
 
 def _plain(value: float | None, field: Field) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.ui import restore
+from pages.ui import measures, restore
 from pages.ui.advice import entered_scores, ticked
 from pages.ui.judging import JUDGED_KEY, Gathered
 from slmopt.reports import measurement_tables as tables
@@ -20,6 +20,7 @@ from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import SCHEMA_VERSION, Scenario
 from slmopt.specs.scenario_file import from_file, to_file
 from slmopt.words import share as words
+from slmopt.words import units
 from slmopt.words.measured_rows import marked
 
 # In a link whose sender had files; no field of the scenario has this name.
@@ -55,6 +56,9 @@ def link() -> str:
         if name not in (*Scenario.model_fields, _FILES)
     }
     asked = {**others, **restore.address(), "v": str(SCHEMA_VERSION)}
+    asked.pop(measures.KEY, None)
+    if units.now() != units.USUAL:
+        asked[measures.KEY] = units.now().sizes
     if judged() is not None:
         asked[_FILES] = "1"
     return f"{root}/overview?{urlencode(asked)}"
@@ -92,12 +96,16 @@ def own() -> Own:
 
 
 def _writer(form: Form, scenario: Scenario, found: Gathered | None, known: Own) -> Callable[[], bytes]:
+    # The file is written in a thread of its own, which knows nothing of this run's units.
+    read_in = units.now()
+
     def write() -> bytes:
         measured = None
         if found is not None:
             table = tables.download(found.rows, found.read.rows)
             measured = Measured(found.rows, tuple(found.groups), found.said, table)
-        return form.write(report(scenario, measured=measured, date=datetime.now(UTC), own=known))
+        with units.using(read_in):
+            return form.write(report(scenario, measured=measured, date=datetime.now(UTC), own=known))
 
     return write
 

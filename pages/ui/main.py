@@ -10,6 +10,7 @@ from pages.ui import (
     fields,
     handing,
     login,
+    measures,
     panel,
     parts,
     present,
@@ -20,6 +21,7 @@ from pages.ui import (
 )
 from slmopt.advice.plan import plan
 from slmopt.theory.evaluation import evaluate
+from slmopt.words import units
 
 HERE = Path(__file__).resolve().parent
 
@@ -58,6 +60,7 @@ def main() -> None:
         st.rerun()
     page = navigation()
     settle()
+    units.use(measures.chosen())
     st.logo(str(HERE / "assets" / "logo.svg"))
     st.html(HERE / "assets" / "page.css")
     chart.begin_page()

@@ -8,7 +8,7 @@ from typing import get_args
 
 import streamlit as st
 
-from pages.ui import beside, fields, own, places, present, reading, state
+from pages.ui import beside, fields, measures, own, places, present, reading, state
 from pages.ui.fields import number_field, value_of
 from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME, SAME_DEVICE
 from slmopt.specs.base import Sourced
@@ -19,6 +19,7 @@ from slmopt.specs.setup import ASSUMED_STORAGE_GBS, Setup, resolve
 from slmopt.specs.weights import bits_per_weight
 from slmopt.words import numbers
 from slmopt.words.calibrated import estimate_words
+from slmopt.words.glossary import help_for
 from slmopt.words.model import unknown
 from slmopt.words.scenario_line import escape, serving_changes, source_words
 
@@ -94,7 +95,15 @@ def _choice(
     if asked is not None and asked not in names:
         # The field drops a name that it does not know; who opened the link should hear of it.
         state.say_unknown(key, unknown(key, asked, first))
-    picked = st.selectbox(label, names, key=key, bind="query-params", on_change=_forget, args=(key, forgets))
+    picked = st.selectbox(
+        label,
+        names,
+        key=key,
+        bind="query-params",
+        on_change=_forget,
+        args=(key, forgets),
+        help=help_for(label) or None,
+    )
     if picked != first:
         state.forget_unknown(key)
 
@@ -113,6 +122,7 @@ def _groups(base: Setup) -> None:
     _group("speculation", _draft_words(), _speculation)
     _group("serving", _serving_words(), lambda: _serving(base))
     _group("engine", "Engine and assumptions", lambda: _engine(base))
+    measures.control()
     present.toggle()
 
 
@@ -252,12 +262,20 @@ def _serving(base: Setup) -> None:
 
 
 def _engine(base: Setup) -> None:
-    engine = st.selectbox("Engine", get_args(Engine), key="engine", bind="query-params")
+    engine = st.selectbox(
+        "Engine", get_args(Engine), key="engine", bind="query-params", help=help_for("Engine")
+    )
     places.draw(engine, base)
     st.selectbox("Compute type", [AUTO, *get_args(Rate)[1:]], key="compute", bind="query-params")
     caches = [record.name for record in library().caches.values()]
     st.selectbox("Cache for values", [SAME, *caches], key="cache_v", bind="query-params")
-    st.selectbox("Cache allocation", ["paged", "reserved"], key="allocation", bind="query-params")
+    st.selectbox(
+        "Cache allocation",
+        ["paged", "reserved"],
+        key="allocation",
+        bind="query-params",
+        help=help_for("Paged allocation"),
+    )
     units = [unit.name for unit in base.device.units]
     if len(units) > 1:
         for phase in ("prefill", "decode"):

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import chart, sitemap
+from slmopt.reports.columns import in_units
 from slmopt.reports.formulas import safe
 from slmopt.words.glossary import help_for
 from slmopt.words.scenario_line import escape
@@ -94,6 +95,7 @@ def data_section() -> None:
 
 def data_table(table: pd.DataFrame, file_name: str) -> None:
     """A table and its download, which is written only when asked for."""
+    table = in_units(table)
     st.dataframe(table, hide_index=True, key=f"table {file_name}")
     st.download_button(
         "Download CSV",

@@ -15,6 +15,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import ahead, chart, pins, state
+from slmopt.words import units
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ def _ahead(field: str) -> dict[str, Any] | None:
     values = state.current().model_dump(mode="json", exclude_defaults=True, exclude={field})
     beside = {one.name: one.result.model_dump(mode="json", exclude_defaults=True) for one in pins.pinned()}
     asked: dict[str, Any] = {"page": page, "field": field, "scenario": values}
-    more = {"pinned": beside, "choices": state.own_choices()}
+    sizes = "" if units.now() == units.USUAL else units.now().sizes
+    more = {"pinned": beside, "choices": state.own_choices(), "sizes": sizes}
     return asked | {name: part for name, part in more.items() if part}
 
 

@@ -10,6 +10,7 @@ from slmopt.advice.gains import gain
 from slmopt.advice.technique import WORTH, Change, Gain, Technique
 from slmopt.advice.techniques import TECHNIQUES
 from slmopt.specs.scenario import Scenario
+from slmopt.words import units
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,14 @@ class Trial:
         return tuple(name for name, value in values.items() if value is not None and value >= WORTH)
 
 
-@lru_cache(maxsize=256)
 def plan(scenario: Scenario) -> tuple[Trial, ...]:
     """All techniques, in the articles' order, each alone against the scenario as it is; other strengths among them."""
+    return _plan(scenario, units.now())
+
+
+@lru_cache(maxsize=256)
+def _plan(scenario: Scenario, _: units.Units) -> tuple[Trial, ...]:
+    # The units are part of the key, since some changes name sizes.
     trials = []
     for technique in TECHNIQUES:
         change = technique.change(scenario)

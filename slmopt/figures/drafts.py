@@ -36,13 +36,15 @@ def accepted(distribution: Floats, reached: Floats) -> theme.Figure:
         notes.append(
             note(float(counts[1]), float(reached[0]), "pass this place", at="left", up="bottom", dx=8)
         )
+    top = max(float(distribution.max()), *(float(v) for v in reached), 0.0) * 1.15
+    marks = [0.2 * place for place in range(6) if 0.2 * place <= top]
     layout = base_layout(
         x_title="Drafted tokens accepted",
         y_title="Share of drafts",
         x_limits=(-0.5, counts[-1] + 0.5),
-        y_limits=(0.0, max(float(distribution.max()), *(float(v) for v in reached), 0.0) * 1.15),
+        y_limits=(0.0, top),
         x_axis={"dtick": 1 if len(counts) <= 10 else 4},
-        y_axis={"tickformat": ".0%"},
+        y_axis={"tickmode": "array", "tickvals": marks, "ticktext": [n.percent(v) for v in marks]},
         height=theme.HEIGHT_SIDE,
         margin={"l": 48, "r": 16},
         notes=notes,

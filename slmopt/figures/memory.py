@@ -19,20 +19,21 @@ _ROOM = 1.28
 
 
 def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
-    """A row for each what-if: weights, the sequences of now, and the room left for more. Sizes in GB."""
+    """A row for each what-if: weights, the sequences of now, and the room left for more. Sizes in GB or GiB."""
+    giga, unit = n.giga()
     data: list[Spec] = []
     notes: list[Spec] = []
     rows = [Named(safe(row.name), row.result) for row in rows]
     # Card and host differ: where the rows are not all of one memory, no one line is their limit.
     usable = rows[0].result.usable if len({row.result.usable for row in rows}) == 1 else None
     now_fit = rows[0].result.max_sequences
-    reach = (usable or max(r.result.held_now for r in rows)) / 1e9
+    reach = (usable or max(r.result.held_now for r in rows)) / giga
     for at, row in enumerate(rows):
         c = row.result
-        fixed = (c.fixed_bytes + c.shared_bytes) / 1e9
-        drafts = c.draft_bytes / 1e9
+        fixed = (c.fixed_bytes + c.shared_bytes) / giga
+        drafts = c.draft_bytes / giga
         over = c.usable is not None and c.held_now > c.usable
-        held = c.now * c.bytes_per_sequence / 1e9
+        held = c.now * c.bytes_per_sequence / giga
         reach = max(reach, fixed + held)
         data.append(
             bar(
@@ -45,26 +46,26 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
             )
         )
         if drafts:
-            data.append(_drafts(drafts, at, c.weight_bytes / 1e9))
+            data.append(_drafts(drafts, at, c.weight_bytes / giga))
         cells = bar([held], [at], "over" if over else "memory", base=[fixed], hatched=over)
         if not over:
             cells["marker"]["color"] = theme.tint(theme.MEMORY, 0.5)
         data.append(cells)
-        notes += _row_words(row, at, max(fixed + held, (usable or 0.0) / 1e9), now_fit)
+        notes += _row_words(row, at, max(fixed + held, (usable or 0.0) / giga), now_fit)
         if c.max_sequences is not None and c.max_sequences > c.now:
             more = c.max_sequences - c.now
-            width = more * c.bytes_per_sequence / 1e9
+            width = more * c.bytes_per_sequence / giga
             data.append(bar([width], [at], "memory", base=[fixed + held], outline=True))
             if width > 0.12 * reach:
                 notes.append(note(fixed + held + width / 2, at, f"{more:,} more", at="center"))
     if usable is not None:
         notes.append(
-            note(usable / 1e9, 1, n.trimmed(n.bytes_(usable)), at="right", up="bottom", yref="paper", dy=2)
+            note(usable / giga, 1, n.trimmed(n.bytes_(usable)), at="right", up="bottom", yref="paper", dy=2)
         )
     first = rows[0].result
     notes.append(note(0, -0.36, _first_words(first), at="left", up="bottom", name="first words"))
     layout = base_layout(
-        x_title="Memory (GB)",
+        x_title=f"Memory ({unit})",
         x_limits=(0, reach * _ROOM),
         y_limits=(len(rows) - 0.45, -0.85),
         y_axis={
@@ -76,12 +77,12 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
         height=theme.BAR_ROW_PX * len(rows) + 90,
         margin={"l": 190, "r": 8, "t": 20, "b": 46},
         notes=notes,
-        shapes=[] if usable is None else [limit_line(usable / 1e9)],
+        shapes=[] if usable is None else [limit_line(usable / giga)],
         phone={
             "margin.l": 104,
             "xaxis.range": [0, reach * 1.75],
             # All of it would cross the capacity's line.
-            "annotations[first words].text": f"weights {n.figures(first.weight_bytes / 1e9)}",
+            "annotations[first words].text": f"weights {n.figures(first.weight_bytes / giga)}",
             "yaxis.ticktext": [row.name.replace(", ", ",<br>") for row in rows],
         },
         barmode="overlay",
@@ -97,9 +98,10 @@ def _drafts(size: float, at: int, base: float) -> Spec:
 
 
 def _first_words(c: Capacity) -> str:
+    giga, _ = n.giga()
     word = "sequence" if c.now == 1 else "sequences"
-    drafts = f", drafts {n.figures(c.draft_bytes / 1e9)}" if c.draft_bytes else ""
-    return f"weights {n.figures(c.weight_bytes / 1e9)}{drafts}, {c.now:,} {word} {n.figures(c.now * c.bytes_per_sequence / 1e9)}"
+    drafts = f", drafts {n.figures(c.draft_bytes / giga)}" if c.draft_bytes else ""
+    return f"weights {n.figures(c.weight_bytes / giga)}{drafts}, {c.now:,} {word} {n.figures(c.now * c.bytes_per_sequence / giga)}"
 
 
 def _row_words(row: Named[Capacity], at: int, end: float, now_fit: int | None) -> list[Spec]:

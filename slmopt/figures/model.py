@@ -56,7 +56,7 @@ def layers(strip: Sequence[LayerWeights], all_bytes: float) -> theme.Figure:
     """Every layer as a bar of its weight bytes, coloured by kind; one bar for a model without layers."""
     if not strip:
         return in_one_piece(all_bytes)
-    scale, prefix = n.si_scale(max(layer.total for layer in strip))
+    scale, unit = n.byte_scale(max(layer.total for layer in strip))
     places = [layer.place + 1 for layer in strip]
     told = [_layer_hover(layer) for layer in strip]
     data: list[Spec] = []
@@ -82,7 +82,7 @@ def layers(strip: Sequence[LayerWeights], all_bytes: float) -> theme.Figure:
     top = max(layer.total for layer in strip) / scale
     layout = base_layout(
         x_title="Layer",
-        y_title=f"Weights of a layer ({prefix}B)",
+        y_title=f"Weights of a layer ({unit})",
         x_limits=(0.4, len(strip) + 0.6),
         y_limits=(0, placing.round_above(1.02 * top)),
         x_axis={"nticks": 14, "tickformat": "d"},
@@ -202,8 +202,7 @@ def growth(found: CacheGrowth, context_limit: int | None) -> theme.Figure:
     top = placing.decade_above(max(float(one.bytes[-1]) for one in shown))
     low = min(float(one.bytes[one.bytes > 0][0]) for one in shown)
     bottom = max(placing.decade_below(low), top / 1e6)
-    decades = [float(v) for v in 10.0 ** np.arange(np.log10(bottom), np.log10(top) + 0.5)]
-    every = 1 + len(decades) // 6
+    marks = _round_sizes(bottom, top)
     limits = [(now, f"now {now:,.0f}")] if now else []
     if context_limit is not None and context_limit < 0.7 * context[-1]:
         limits.append((float(context_limit), f"made for {context_limit:,}"))
@@ -217,8 +216,8 @@ def growth(found: CacheGrowth, context_limit: int | None) -> theme.Figure:
         y_limits=(bottom, top),
         y_axis={
             "tickmode": "array",
-            "tickvals": decades[::every],
-            "ticktext": [n.trimmed(n.bytes_(value)) for value in decades[::every]],
+            "tickvals": marks,
+            "ticktext": [n.trimmed(n.bytes_(value)) for value in marks],
         },
         height=theme.HEIGHT_SIDE,
         margin=edges,
@@ -226,6 +225,14 @@ def growth(found: CacheGrowth, context_limit: int | None) -> theme.Figure:
         shapes=[limit_line(value) for value, _ in limits],
     )
     return theme.figure(data, layout)
+
+
+def _round_sizes(bottom: float, top: float) -> list[float]:
+    """Sizes that are round in the units in use, six at most: powers of ten, or of 32, two of which make 1,024."""
+    base = 10.0 if n.giga()[0] == 1e9 else 32.0
+    first, last = np.log(bottom) / np.log(base), np.log(top) / np.log(base)
+    marks = [float(v) for v in base ** np.arange(np.ceil(first - 1e-9), last + 1e-9)]
+    return marks[:: 1 + len(marks) // 6]
 
 
 def _end_labels(
@@ -242,10 +249,10 @@ def _end_labels(
 
 
 def _limit_words(limits: Sequence[tuple[float, str]]) -> list[Spec]:
-    """Names of the dotted lines, at the top of the plot: the lower one's to its left, the higher one's to its right."""
+    """Names of the dotted lines: the lower one's at the top to its left, the higher one's below, clear of lines' ends."""
     last = max((value for value, _ in limits), default=0.0)
     return [
-        note(value, 1, text, yref="paper", at="left", up="top", dx=5)
+        note(value, 0, text, yref="paper", at="left", up="bottom", dx=5, dy=2)
         if value == last and len(limits) > 1
         else note(value, 1, text, yref="paper", at="right", up="top", dx=-5)
         for value, text in limits

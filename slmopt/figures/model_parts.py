@@ -15,10 +15,10 @@ from slmopt.words import numbers as n
 
 def in_one_piece(all_bytes: float) -> theme.Figure:
     """All weights as one bar, where nobody described the layers."""
-    scale, prefix = n.si_scale(all_bytes)
+    scale, unit = n.byte_scale(all_bytes)
     size = all_bytes / scale
     layout = base_layout(
-        x_title=f"Weights ({prefix}B)",
+        x_title=f"Weights ({unit})",
         x_limits=(0, size * 1.2),
         y_limits=(0.6, -0.6),
         y_axis={"tickmode": "array", "tickvals": [0], "ticktext": ["All weights"], "showgrid": False},

@@ -203,6 +203,7 @@ def target_shares(results: Sequence[Named[Evaluation]]) -> theme.Figure:
 
 def memory_boxes(results: Sequence[Named[Evaluation]]) -> theme.Figure:
     """Weights, one box for each sequence held, outlines for those that still fit, and the capacity."""
+    giga, unit = n.giga()
     data: list[Spec] = []
     notes: list[Spec] = []
     limits = []
@@ -213,15 +214,15 @@ def memory_boxes(results: Sequence[Named[Evaluation]]) -> theme.Figure:
         limits.append(limit)
     reach = max(limits)
     capacity = results[0].result.capacity.usable
-    shapes = [] if capacity is None else [limit_line(capacity / 1e9)]
+    shapes = [] if capacity is None else [limit_line(capacity / giga)]
     if capacity is not None:
         notes.append(
             note(
-                capacity / 1e9, 1, n.trimmed(n.bytes_(capacity)), at="right", up="bottom", yref="paper", dy=2
+                capacity / giga, 1, n.trimmed(n.bytes_(capacity)), at="right", up="bottom", yref="paper", dy=2
             )
         )
     layout = base_layout(
-        x_title="Memory (GB)",
+        x_title=f"Memory ({unit})",
         x_limits=(0, reach * 1.02),
         y_limits=(len(results) - 0.2, -0.8),
         y_axis={"showticklabels": False, "showgrid": False},
@@ -235,14 +236,18 @@ def memory_boxes(results: Sequence[Named[Evaluation]]) -> theme.Figure:
 
 
 def _boxes(result: Named[Evaluation], row: int) -> tuple[list[Spec], list[Spec], float]:
+    giga, _ = n.giga()
     c = result.result.capacity
-    start = (c.weight_bytes + c.buffer_bytes + c.shared_bytes) / 1e9
-    each = c.bytes_per_sequence / 1e9
+    start = (c.weight_bytes + c.buffer_bytes + c.shared_bytes) / giga
+    each = c.bytes_per_sequence / giga
     held = start + c.now * each
-    over = c.usable is not None and held * 1e9 > c.usable
+    over = c.usable is not None and held * giga > c.usable
     data = [
         bar(
-            [start], [row], "over" if c.usable is not None and start * 1e9 > c.usable else "memory", width=0.6
+            [start],
+            [row],
+            "over" if c.usable is not None and start * giga > c.usable else "memory",
+            width=0.6,
         )
     ]
     whose = f"<b>{result.name}</b>  " if result.name else ""
@@ -274,5 +279,5 @@ def _boxes(result: Named[Evaluation], row: int) -> tuple[list[Spec], list[Spec],
         notes.append(
             note(held + more * each, row - 0.33, f"room for {more:,} more", at="right", up="bottom", dy=2)
         )
-    top = max(held + max(0, more) * each, (c.usable or 0.0) / 1e9)
+    top = max(held + max(0, more) * each, (c.usable or 0.0) / giga)
     return data, notes, top

@@ -18,6 +18,8 @@ from slmopt.words import numbers as n
 
 _DECODE_OPACITY = 0.55
 _ROW = 0.78
+# Names of lines stand among lines.
+_VEIL = theme.tint(theme.PAGE, 0.75)
 _SLOT_PX = 15
 
 
@@ -108,6 +110,7 @@ def waits(
                     at="right" if left else "left",
                     dx=-8 if left else 8,
                     name=f"line {at}",
+                    bgcolor=_VEIL,
                 )
             )
     shapes = []
@@ -135,9 +138,10 @@ def queue(results: Sequence[Named[Series]]) -> theme.Figure:
 
 
 def memory(results: Sequence[Named[Series]], size: float) -> theme.Figure:
-    """Cache bytes held over time, in GB, against the memory for it."""
-    lines = [(one.name, one.result.time, one.result.bytes / 1e9) for one in results]
-    return _over_time(lines, "Cache held (GB)", None if not np.isfinite(size) else size / 1e9)
+    """Cache bytes held over time, in GB or GiB, against the memory for it."""
+    giga, unit = n.giga()
+    lines = [(one.name, one.result.time, one.result.bytes / giga) for one in results]
+    return _over_time(lines, f"Cache held ({unit})", None if not np.isfinite(size) else size / giga)
 
 
 def _over_time(
@@ -171,6 +175,7 @@ def _over_time(
                     up="bottom",
                     dy=3 + shifts[at],
                     name=f"line {at}",
+                    bgcolor=_VEIL,
                 )
             )
     layout = base_layout(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from slmopt.words import numbers as n
+from slmopt.words import units
 
 # The unit at a column's end, and how people write it; longer endings first.
 _UNITS: Final = (
@@ -24,12 +26,14 @@ _UNITS: Final = (
     ("_gbs", "GB/s"),
     ("_gib", "GiB"),
     ("_gb", "GB"),
+    ("_mib", "MiB"),
     ("_mb", "MB"),
 )
 _WORDS: Final = {
     "ttft": "first token",
     "tpot": "time per token",
     "gb": "GB",
+    "gib": "GiB",
     "speedup": "speed-up",
 }
 
@@ -44,6 +48,26 @@ def column_words(name: object) -> str:
             break
     words = " ".join(_WORDS.get(word, word) for word in text.replace("_", " ").split())
     return f"{words[:1].upper()}{words[1:]}{unit}"
+
+
+_SIZES: Final = {"gb": ("gib", 1e9 / 2**30), "mb": ("mib", 1e6 / 2**20), "(GB)": ("(GiB)", 1e9 / 2**30)}
+_SIZE: Final = re.compile(r"(?:(?<=_)|^)(?:gb|mb)$|\(GB\)$")
+
+
+def in_units(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with its sizes in the units in use: "weights_gb" becomes "weights_gib". Data files keep GB."""
+    if units.now().sizes == "GB":
+        return table
+    changed = {name: column_in_units(str(name)) for name in table.columns if _SIZE.search(str(name))}
+    scaled = {name: table[name] * _SIZES[_SIZE.findall(str(name))[0]][1] for name in changed}
+    return table.assign(**{str(name): column for name, column in scaled.items()}).rename(columns=changed)
+
+
+def column_in_units(name: str) -> str:
+    """A column's name in a table that went through :func:`in_units`."""
+    if units.now().sizes == "GB":
+        return name
+    return _SIZE.sub(lambda found: _SIZES[found[0]][0], name)
 
 
 def cell(value: Any) -> str:

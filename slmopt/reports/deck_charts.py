@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from slmopt.figures import theme
-from slmopt.reports.columns import column_words, numeric
+from slmopt.reports.columns import column_in_units, column_words, in_units, numeric
 from slmopt.reports.picture import Picture
 
 Form = Literal["lines", "bars", "stacked"]
@@ -81,7 +81,7 @@ def deck_chart(picture: Picture) -> DeckChart | None:
     """The figure as a native chart from its numbers; None where a table says it better."""
     if picture.numbers is None:
         return None
-    table = picture.numbers()
+    table = in_units(picture.numbers())
     if picture.key == "roofline_roof":
         return _roof(picture, table)
     if picture.key in _PICKS:
@@ -112,11 +112,12 @@ def _lines(table: pd.DataFrame, x: str, columns: Sequence[str], picture: Picture
 
 
 def _bars(table: pd.DataFrame, pick: _Pick, picture: Picture) -> DeckChart | None:
+    picked = [column_in_units(name) for name in pick.columns]
     rows = table if pick.where is None else table[table[pick.where[0]] == pick.where[1]]
     names = pick.names or (str(table.columns[0]),)
-    rows = rows.dropna(subset=[name for name in pick.columns if name in rows], how="all")
+    rows = rows.dropna(subset=[name for name in picked if name in rows], how="all")
     columns = [
-        name for name in pick.columns if name in rows and rows[name].notna().any() and (rows[name] != 0).any()
+        name for name in picked if name in rows and rows[name].notna().any() and (rows[name] != 0).any()
     ]
     if not columns or not 0 < len(rows) <= _MOST_BARS:
         return None

@@ -22,7 +22,7 @@ from pptx.oxml.xmlchemy import OxmlElement
 from pptx.util import Emu, Pt
 
 from slmopt.figures import theme
-from slmopt.reports.columns import cell, column_words, numeric, thinned
+from slmopt.reports.columns import cell, column_words, in_units, numeric, thinned
 from slmopt.reports.deck_charts import DeckChart, Series
 from slmopt.reports.formulas import guarded
 from slmopt.reports.marked_text import Run
@@ -76,7 +76,7 @@ def add_table(
     if isinstance(table, pd.DataFrame):
         if table.empty:
             return
-        few = thinned(table.iloc[:, :_MOST_COLUMNS], _MOST_ROWS)[0]
+        few = thinned(in_units(table.iloc[:, :_MOST_COLUMNS]), _MOST_ROWS)[0]
         flush = [numeric(few[name]) for name in few.columns]
         rows = [[column_words(name) for name in few.columns]]
         rows += [[_cut(cell(value)) for value in row] for row in few.itertuples(index=False)]

@@ -18,12 +18,13 @@ import pandas as pd
 from plotly.offline import get_plotlyjs
 
 from slmopt.figures import theme
-from slmopt.reports.columns import cell, column_words, left_out, numeric, thinned
+from slmopt.reports.columns import cell, column_words, in_units, left_out, numeric, thinned
 from slmopt.reports.marked_text import plain, to_html
 from slmopt.reports.picture import Picture
 from slmopt.reports.report import FIRST, Report
 from slmopt.reports.report_sections import Section, Tile
 from slmopt.words import report as words
+from slmopt.words import units
 
 _MOST_ROWS = 40
 
@@ -135,7 +136,7 @@ def _picture(picture: Picture) -> Iterator[str]:
 
 
 def _table(table: pd.DataFrame) -> str:
-    few, missing = thinned(table, _MOST_ROWS)
+    few, missing = thinned(in_units(table), _MOST_ROWS)
     flush = ['class="n"' if numeric(few[name]) else "" for name in few.columns]
     head = "".join(
         f'<th scope="col" {to}>{html.escape(column_words(name))}</th>'
@@ -155,7 +156,7 @@ def _end(report: Report) -> Iterator[str]:
     yield f'<section id="sources"><h2>Assumptions</h2>{_listed(report.assumptions)}'
     yield f"<h2>Sources</h2>{_listed(report.sources)}</section>"
     yield (
-        f"<footer>{html.escape(report.origin)}. GB is 10⁹ bytes; times are of one sequence unless said otherwise. "
+        f"<footer>{html.escape(report.origin)}. {units.now().meaning}; times are of one sequence unless said otherwise. "
         "To make a PDF, print this page.</footer>"
     )
 

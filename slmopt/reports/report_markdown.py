@@ -8,10 +8,11 @@ from typing import Final
 
 import pandas as pd
 
-from slmopt.reports.columns import cell, column_words, left_out, numeric, thinned
+from slmopt.reports.columns import cell, column_words, in_units, left_out, numeric, thinned
 from slmopt.reports.report import FIRST, Report
 from slmopt.reports.report_sections import Section
 from slmopt.words import report as words
+from slmopt.words import units
 
 _MOST_ROWS: Final = 9
 # What takes effect inside a line, and between what an address, a mention or an icon begins.
@@ -39,7 +40,7 @@ def to_markdown(report: Report) -> str:
     blocks += ["## Assumptions", _listed(report.assumptions), "## Sources", _listed(report.sources)]
     blocks += [
         "---",
-        f"{_text(report.origin)}. Times are per sequence unless said otherwise; GB is 10⁹ bytes.",
+        f"{_text(report.origin)}. Times are per sequence unless said otherwise; {units.now().meaning}.",
     ]
     return "\n\n".join(blocks) + "\n"
 
@@ -66,7 +67,7 @@ def _section(section: Section) -> list[str]:
 
 
 def _folded(heading: str, numbers: pd.DataFrame) -> str:
-    few, missing = thinned(numbers, _MOST_ROWS)
+    few, missing = thinned(in_units(numbers), _MOST_ROWS)
     table = _table(
         [_text(column_words(name)) for name in few.columns],
         [[_text(cell(value)) for value in row] for row in few.itertuples(index=False)],

@@ -10,10 +10,11 @@ from slmopt.words import numbers as n
 
 def measured_range(fit: Calibration) -> str:
     """What was measured: beyond it a prediction is an extrapolation."""
+    giga, unit = n.giga()
     parts = [
         f"batch {_ends(fit.batch)}",
         f"context {_ends(fit.context)} tokens",
-        f"weights {_ends(fit.weights_gb)} GB",
+        f"weights {_ends([size * 1e9 / giga for size in fit.weights_gb])} {unit}",
     ]
     if fit.prompt is not None:
         parts.append(f"prompt {_ends(fit.prompt)} tokens")

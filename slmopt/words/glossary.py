@@ -28,7 +28,9 @@ TERMS: Final = (
         "Bytes a second between memory and processor, in GB/s (10⁹); it limits decode almost everywhere.",
     ),
     Term(
-        "Batch", "Sequences that one pass serves together, so that its weights are read once for all of them."
+        "Batch",
+        "Sequences that one pass serves together, so that its weights are read once for all of them.",
+        ("sequences at once", "candidates at each place"),
     ),
     Term(
         "Break-even acceptance",
@@ -61,6 +63,10 @@ TERMS: Final = (
         ("drafted",),
     ),
     Term(
+        "Engine",
+        "The software that runs the model, such as llama.cpp or vLLM; what it reserves for caches differs.",
+    ),
+    Term(
         "Estimate",
         "What such devices reach: the ceiling's arithmetic at fractions of bandwidth and rate that were measured, as a band.",
     ),
@@ -89,10 +95,15 @@ TERMS: Final = (
     ),
     Term("Measured", "A number from a benchmark file, or from a reference that carries its source."),
     Term(
+        "Memory",
+        "What holds weights, caches and buffers; whatever stays free holds further sequences.",
+    ),
+    Term(
         "Mixture of experts",
         "Layers of which each token uses a few of many parts: all must be held, few are read a token.",
         ("experts",),
     ),
+    Term("Output", "Tokens of the reply, the first included; a decode step writes each of the others."),
     Term(
         "Paged allocation",
         "Cache given out in small blocks as sequences grow, where reserving holds the longest length from the start.",
@@ -107,10 +118,16 @@ TERMS: Final = (
         "Cached tokens of a beginning that requests share, so that only what follows it must be computed.",
         ("prefix",),
     ),
+    Term("Prompt", "Tokens that a request brings; prefill reads them before the first token can come."),
     Term(
         "Quantisation",
         "Weights or cache in fewer bits: fewer bytes to hold and to move; the blocks' scales cost a little more than the name says.",
         ("bits a weight", "bits each"),
+    ),
+    Term(
+        "Queueing",
+        "Waiting for others: requests that come at a rate meet a busy server.",
+        ("requests a second",),
     ),
     Term(
         "Ridge",
@@ -119,6 +136,11 @@ TERMS: Final = (
     Term(
         "Roofline",
         "The most operations a second at each intensity: a slope of bandwidth under a flat matrix rate.",
+    ),
+    Term(
+        "Sequence",
+        "One request with a cache of its own: a chat, a completion, a user's turn.",
+        ("sequences", "users"),
     ),
     Term(
         "Speculative decoding",
@@ -136,6 +158,7 @@ TERMS: Final = (
         "From the request to the first token of the reply (TTFT); queueing comes on top.",
         ("First token", "TTFT"),
     ),
+    Term("Weights", "The model's parameters in their format: nearly all are read once in every pass."),
     Term(
         "Window",
         "The last tokens that a layer attends to; its cache stops growing there.",

@@ -48,8 +48,8 @@ def _drafting(c: Capacity) -> str:
 def tiles(e: Evaluation, longest: int | None) -> list[tuple[str, str, str, str]]:
     """Weights, a sequence, sequences, context."""
     c = e.capacity
-    scale, prefix = n.si_scale(c.weight_bytes)
-    per, per_prefix = n.si_scale(c.bytes_per_sequence)
+    scale, unit = n.byte_scale(c.weight_bytes)
+    per, per_unit = n.byte_scale(c.bytes_per_sequence)
     share = (
         ""
         if c.usable is None
@@ -63,9 +63,9 @@ def tiles(e: Evaluation, longest: int | None) -> list[tuple[str, str, str, str]]
     beyond = longest is not None and limit is not None and longest > limit
     note = f"the model's own limit is {limit:,}" if beyond else f"at {sequences(c.now)}"
     return [
-        (f"Weights ({prefix}B)", n.figures(c.weight_bytes / scale), share, ""),
+        (f"Weights ({unit})", n.figures(c.weight_bytes / scale), share, ""),
         (
-            f"A sequence ({per_prefix}B)",
+            f"A sequence ({per_unit})",
             n.figures(c.bytes_per_sequence / per),
             f"{n.bytes_(c.draft_bytes_per_sequence)} of it the draft's"
             if c.draft_bytes_per_sequence

@@ -171,7 +171,7 @@ def tiles(
     scale, prefix = _billions(model.total_params)
     used, used_prefix = _billions(model.active_params)
     size = stored_bytes(weights, model)
-    bytes_scale, bytes_prefix = n.si_scale(size)
+    bytes_scale, bytes_unit = n.byte_scale(size)
     share = model.active_params / model.total_params
     extra = model.stored_params - model.total_params
     held = "as in the file" if own_format else short(weights.name, 24)
@@ -194,7 +194,7 @@ def tiles(
         ),
         _cache_tile(growth),
         (
-            f"Weights ({bytes_prefix}B)",
+            f"Weights ({bytes_unit})",
             n.figures(size / bytes_scale),
             f"{held}, {n.figures(bits_per_weight(weights, model))} bits each",
             "",
@@ -204,9 +204,9 @@ def tiles(
 
 def _cache_tile(growth: CacheGrowth) -> tuple[str, str, str, str]:
     if not growth.growing and growth.now:
-        scale, prefix = n.si_scale(growth.now)
-        return (f"State a sequence ({prefix}B)", n.figures(growth.now / scale), "however long it is", "")
-    scale, prefix = n.si_scale(growth.growing)
+        scale, unit = n.byte_scale(growth.now)
+        return (f"State a sequence ({unit})", n.figures(growth.now / scale), "however long it is", "")
+    scale, unit = n.byte_scale(growth.growing)
     note = ""
     if growth.unlimited != growth.growing:
         beyond = n.bytes_(growth.unlimited) if growth.unlimited else "nothing"
@@ -215,7 +215,7 @@ def _cache_tile(growth: CacheGrowth) -> tuple[str, str, str, str]:
     if states and growth.growing and not note:
         note = f"and {n.bytes_(states)} of states, once"
     return (
-        f"Cache a token ({prefix}B)",
+        f"Cache a token ({unit})",
         n.figures(growth.growing / scale) if growth.growing else n.UNKNOWN,
         note,
         "Bytes that one more token of context adds to a sequence before its windows are full.",

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from slmopt.words import units
+
 Kind = Literal["ceiling", "estimate", "measured"]
 
 UNKNOWN = "–"
@@ -92,8 +94,27 @@ def milliseconds(value: float | None, digits: int = 3) -> str:
 
 
 def bytes_(value: float | None, digits: int = 3) -> str:
-    """A size in decimal bytes: GB is 10^9."""
-    return _prefixed(value, "B", digits)
+    """A size in the units in use: GB is 10^9 bytes, GiB 2^30."""
+    if value is None or not math.isfinite(value):
+        return figures(value)
+    scale, unit = byte_scale(value, digits)
+    return with_unit(value / scale, unit, digits)
+
+
+def byte_scale(value: float, digits: int = 3) -> tuple[float, str]:
+    """Bytes in the unit that suits ``value``, and that unit's name: 1e9 and "GB", or 2**30 and "GiB"."""
+    asked = units.now()
+    for power, prefix in ((6, "E"), (5, "P"), (4, "T"), (3, "G"), (2, "M"), (1, "k")):
+        scale = asked.step**power
+        if abs(significant(value / scale, digits)) >= 1:
+            return scale, asked.named(prefix)
+    return 1.0, asked.named("")
+
+
+def giga() -> tuple[float, str]:
+    """Bytes in one GB or GiB, and its name, for axes and columns whose unit stays."""
+    asked = units.now()
+    return asked.giga, asked.named("G")
 
 
 def flops(value: float | None, digits: int = 3) -> str:

@@ -13,7 +13,6 @@ from slmopt.words.scenario_line import escape
 
 AXES = {
     "power_w": ("Power of the device (W)", 1.0),
-    "held_bytes": ("Memory held (GB)", 1e9),
     "joules_per_token": ("Energy a token at full power (J)", 1.0),
     "price_per_million": ("Price of a million tokens", 1.0),
 }
@@ -30,6 +29,14 @@ NO_AXIS = {
     "price_per_million": "No price is known: presets carry none. Enter a price per hour under Hardware to rank one device.",
 }
 _LONGEST = 24
+
+
+def axis(against: str) -> tuple[str, float]:
+    """The title of the search's other axis, and what its quantity is divided by."""
+    if against == "held_bytes":
+        giga, unit = n.giga()
+        return f"Memory held ({unit})", giga
+    return AXES[against]
 
 
 def answer(tried: int, met: pd.DataFrame) -> str:

@@ -76,6 +76,7 @@ WATCH_SCRIPT = """
   watch.painted = () => [...document.querySelectorAll('.slm-chart')].every(
     (chart) => hidden(chart) || chart.dataset.drawn || chart.querySelector('[role=alert]')
   );
+  // A component's code arrives after its place; the keys of a presentation draw nothing.
   watch.idle = () => {
     const app = document.querySelector('[data-testid="stApp"]');
     return Boolean(app)

@@ -135,7 +135,7 @@ def test_an_interrupt_loses_nothing_and_leaves_no_traceback(server, tmp_path):
     while time.monotonic() < until and (not out.exists() or len(out.read_text().splitlines()) < 8):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert (
         "stopped: what was measured is in rows.jsonl; the same command with --resume goes on with it" in err

@@ -70,7 +70,7 @@ def post(question: Any, accept: str = "") -> tuple[int, bytes]:
 
 def _figures(app) -> dict[str, str]:
     sent = {e.proto.id.split("-", 2)[2]: e.proto.bytes.decode() for e in app.get("bidi_component")}
-    return {key: text for key, text in sent.items() if not key.startswith("_slider")}
+    return {key: text for key, text in sent.items() if not key.startswith(("_slider", "slm_guide"))}
 
 
 def _question(app) -> dict[str, Any]:

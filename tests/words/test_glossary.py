@@ -29,7 +29,7 @@ def test_every_term_is_one_sentence_and_stands_once():
         ("Context that fits (tokens)", "Tokens of a sequence"),
         ("Break-even acceptance", "The acceptance rate below"),
         ("Ridge (FLOP/byte)", "Matrix rate over"),
-        ("Sequences that fit", ""),
+        ("Sequences that fit", "One request"),
         ("Bridge", ""),
     ],
 )

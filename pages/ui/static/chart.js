@@ -155,6 +155,10 @@ class View {
     this.title = make("h4", "slm-title", this.head);
     // h2 is the answer; the level between keeps the outline whole for those who hear it.
     this.title.setAttribute("aria-level", "3");
+    this.about = make("span", "slm-help slm-about", this.head);
+    this.about.tabIndex = 0;
+    this.about.setAttribute("role", "note");
+    this.about.textContent = "?";
     this.key = make("div", "slm-key", this.head);
     this.figure = make("figure", "slm-figure", this.root);
     this.picture = make("div", "slm-picture", this.figure);
@@ -224,6 +228,9 @@ class View {
     this.content = JSON.parse(text);
     shown.set(this.content.name, this);
     write(this.title, this.content.title);
+    this.about.hidden = !this.content.about;
+    this.about.setAttribute("aria-label", this.content.about);
+    this.about.dataset.help = this.content.about;
     this.picture.setAttribute("aria-label", this.content.alt);
     this.drawKey();
     if (first) this.plot.style.height = `${this.height()}px`;
@@ -418,6 +425,14 @@ export function release() {
   frame = undefined;
   for (const view of shown.values()) view.release();
 }
+
+// A figure is as wide on paper as on screen, and the page's style makes both fit.
+addEventListener("beforeprint", () => {
+  for (const view of behind) view.draw();
+  behind.clear();
+  const page = document.querySelector(".st-key-slm_page");
+  if (page) document.documentElement.style.setProperty("--slm-print-width", Math.max(page.clientWidth, 640));
+});
 
 export default async function (component, options) {
   const { data, parentElement } = component;

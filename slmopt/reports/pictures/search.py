@@ -16,7 +16,7 @@ from slmopt.words import search as words
 
 def front(rows: pd.DataFrame, against: str, target_tpot_s: float | None) -> Picture | None:
     """The chart of rows that have both values; None where none has."""
-    scale = words.AXES[against][1]
+    scale = words.axis(against)[1]
     known = rows[rows["tpot_s"].notna() & rows[against].notna() & (rows[against] > 0)]
     if known.empty:
         return None
@@ -35,7 +35,7 @@ def front(rows: pd.DataFrame, against: str, target_tpot_s: float | None) -> Pict
         words.alt(known, best, against),
         figures.pareto(
             cloud,
-            words.AXES[against][0],
+            words.axis(against)[0],
             "Time per token, estimate (ms)",
             None if target_tpot_s is None else target_tpot_s * 1e3,
         ),
