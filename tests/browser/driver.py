@@ -68,15 +68,14 @@ WATCH_SCRIPT = """
     if (plots.size > 0) watch.onPlotChange([...plots].some(onScreen));
   }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   const hidden = (element) => element.clientWidth === 0;
-  // A component's code arrives after its place.
+  // A component's code arrives after its place; the keys of a presentation draw nothing.
   watch.mounted = () => [...document.querySelectorAll('[data-testid="stBidiComponentRegular"]')].every(
-    (place) => hidden(place) || place.childElementCount > 1 || place.dataset.keys
+    (place) => hidden(place) || place.childElementCount > 1 || place.closest('.st-key-slm_keys')
   );
   // A figure counts its drawings; one that cannot be drawn says so.
   watch.painted = () => [...document.querySelectorAll('.slm-chart')].every(
     (chart) => hidden(chart) || chart.dataset.drawn || chart.querySelector('[role=alert]')
   );
-  // A component's code arrives after its place; the keys of a presentation draw nothing.
   watch.idle = () => {
     const app = document.querySelector('[data-testid="stApp"]');
     return Boolean(app)

@@ -21,8 +21,6 @@ export default function (component) {
     document.querySelector(`.st-key-slm_turn_${way} a`)?.click();
   };
   addEventListener("keydown", onKey, { capture: true });
-  // It shows nothing, so it says that it listens.
-  parentElement.dataset.keys = "on";
   const stop = () => removeEventListener("keydown", onKey, { capture: true });
   listeners.set(parentElement, stop);
   return stop;
