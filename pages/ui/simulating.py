@@ -19,6 +19,7 @@ from slmopt.serving.asked import (
     asked,
     choices,
 )
+from slmopt.serving.played import policy_of
 from slmopt.serving.policy import ADMISSIONS
 from slmopt.serving.trace import read_trace
 from slmopt.serving.traffic import ARRIVAL_KINDS, LENGTH_KINDS, Requests
@@ -42,7 +43,10 @@ def ask(evaluation: Evaluation) -> tuple[Asked, Trace]:
     """Draw the fields; raises :class:`~slmopt.specs.base.SpecError` where they contradict each other."""
     left, middle, right, last = st.columns(4)
     with left:
-        first = st.selectbox("Policy", KINDS, key="sim_policy", bind="query-params", format_func=_plain)
+        # What the scenario's own server does stands first.
+        own = policy_of(evaluation).admission
+        kinds = [own, *(kind for kind in KINDS if kind != own)]
+        first = st.selectbox("Policy", kinds, key="sim_policy", bind="query-params", format_func=_plain)
     with middle:
         others = [ADMISSIONS[1], NOTHING, *(kind for kind in KINDS if kind != ADMISSIONS[1])]
         beside = st.selectbox("Beside it", others, key="sim_beside", bind="query-params", format_func=_plain)

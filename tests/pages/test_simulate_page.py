@@ -157,3 +157,12 @@ def test_prompts_that_miss_the_cache_wait_longer():
     missed = open_page("simulate_page", **prefix, sim_hit="0")
     assert not missed.exception
     assert answer(missed) != hit
+
+
+@pytest.mark.parametrize(
+    ("serving", "policy"),
+    [({}, "continuous"), ({"batching": "static"}, "static"), ({"prefill_chunk_tokens": "256"}, "chunked")],
+)
+def test_what_the_scenarios_server_does_is_played_first(serving, policy):
+    app = open_page("simulate_page", **QUICK, **serving)
+    assert app.selectbox(key="sim_policy").value == policy
