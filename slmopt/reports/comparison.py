@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from slmopt.words.comparison import about, differences
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure of one scenario: its bound, and in words how it stands against the first scenario's."""
+    """A figure of one scenario: its bound; and its typical estimate, with how that stands against the first scenario's."""
 
     text: str
     against: str
@@ -34,7 +35,7 @@ class _Metric:
 
     head: str
     of: Callable[[Phases], float]
-    show: Callable[[float], str]
+    show: Callable[[float, int], str]
     sign: str
     better: str
     worse: str
@@ -69,13 +70,12 @@ def _row(name: str, described: str, e: Evaluation, first: Evaluation | None) -> 
 
 
 def _cell(metric: _Metric, e: Evaluation, first: Evaluation | None) -> Cell:
-    text = f"{metric.sign}{n.NBSP}{metric.show(metric.of(e.ceiling))}"
-    if first is None:
-        return Cell(text, "")
-    gain = _factor(
-        metric.of(e.typical), metric.of(first.typical), metric.better, metric.worse, less=metric.less
-    )
-    return Cell(text, gain)
+    text = f"{metric.sign}{n.NBSP}{metric.show(metric.of(e.ceiling), 3)}"
+    typical = metric.of(e.typical)
+    then = None if first is None else metric.of(first.typical)
+    gain = _factor(typical, then, metric.better, metric.worse, less=metric.less)
+    about_it = f"≈{n.NBSP}{metric.show(typical, 2)}" if math.isfinite(typical) else ""
+    return Cell(text, ", ".join(part for part in (about_it, gain) if part))
 
 
 def _factor(value: float | None, then: float | None, better: str, worse: str, *, less: bool) -> str:

@@ -19,10 +19,16 @@ def _rows(*others: Scenario) -> list[comparison.Row]:
     return comparison.rows(named)
 
 
-def test_the_first_row_has_values_and_no_factors():
+def test_the_first_row_has_bounds_and_estimates_and_no_factors():
     (row,) = _rows()
     evaluation = evaluate(FIRST)
-    assert [cell.against for cell in row.cells] == [""] * len(comparison.HEADS)
+    latency = evaluation.typical.latency
+    assert [cell.against for cell in row.cells] == [
+        f"≈{n.NBSP}{n.seconds(float(latency.ttft_s), 2)}",
+        f"≈{n.NBSP}{n.seconds(float(latency.tpot_s), 2)}",
+        f"≈{n.NBSP}{n.tokens_per_s(evaluation.typical.device_tokens_per_s, 2)}",
+        "",
+    ]
     assert row.cells[1].text == f"≥{n.NBSP}{n.seconds(float(evaluation.ceiling.latency.tpot_s))}"
     assert row.cells[3].text == n.count(evaluation.capacity.max_sequences)
 
@@ -31,7 +37,8 @@ def test_half_the_bandwidth_doubles_the_time_per_token():
     slow = FIRST.change(bandwidth_gbs=504.0)
     _, row = _rows(slow)
     gain = float(evaluate(slow).typical.latency.tpot_s) / float(evaluate(FIRST).typical.latency.tpot_s)
-    assert row.cells[1].against == f"{n.factor(gain)} slower"
+    shown = n.seconds(float(evaluate(slow).typical.latency.tpot_s), 2)
+    assert row.cells[1].against == f"≈{n.NBSP}{shown}, {n.factor(gain)} slower"
     assert gain == pytest.approx(2.0, rel=0.1)
     assert row.cells[3].against == "the same"
 
