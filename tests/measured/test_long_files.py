@@ -29,7 +29,7 @@ from slmopt.measured.text import UnreadableFile
 from slmopt.measured.timed import Rows, Shapes, decode_work, prefill_work
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
-from slmopt.theory.roofline import ceiling_roof, estimate_roof, setup_terms
+from slmopt.theory.roofline import ceiling_roof, estimate_roof
 from slmopt.words import numbers as n
 from slmopt.words.timed_names import test_names as timed_names
 
@@ -203,15 +203,14 @@ def test_steps_added_up_once_are_the_steps_of_each_row(scenario):
         rng.integers(1, 400, size).astype(float), rng.choice([0.9, 1.0], size), np.zeros(size),
     )  # fmt: skip
     few = Shapes(*(getattr(shapes, name)[:300] for name in Shapes.__slots__))
-    terms = setup_terms(setup)
     for roof in (ceiling_roof(setup, "decode"), estimate_roof(setup, "decode", "typical")):
         rows = Rows(shapes)
         assert rows.sums is not None
-        found = rows.work(terms, roof, roof)
-        wanted = decode_work(terms, roof, few)
+        found = rows.work(setup, roof, roof)
+        wanted = decode_work(setup, roof, few)
         for name in type(found).__slots__:
             np.testing.assert_allclose(getattr(found, name)[:300], getattr(wanted, name), rtol=1e-9)
-        np.testing.assert_array_equal(rows.seconds(terms, roof, roof), found.seconds)
+        np.testing.assert_array_equal(rows.seconds(setup, roof, roof), found.seconds)
 
 
 @settings(max_examples=40, deadline=None)
@@ -229,12 +228,12 @@ def test_steps_added_up_once_are_the_steps_of_each_row(scenario):
 )
 def test_rows_of_any_kind_take_the_work_of_their_prompt_and_of_their_steps(rows):
     setup = resolve(Scenario.model_validate(SETUPS[0]))
-    terms, roof = setup_terms(setup), ceiling_roof(setup, "decode")
+    roof = ceiling_roof(setup, "decode")
     batch, depth, prompt, output = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     shapes = Shapes(batch, depth, prompt, output, np.ones(len(rows)), np.zeros(len(rows)))
     after = Shapes(batch, depth + prompt, prompt, output, np.ones(len(rows)), np.zeros(len(rows)))
-    found = Rows(shapes).work(terms, roof, roof)
-    wanted = prefill_work(terms, roof, shapes) + decode_work(terms, roof, after)
+    found = Rows(shapes).work(setup, roof, roof)
+    wanted = prefill_work(setup, roof, shapes) + decode_work(setup, roof, after)
     for name in type(found).__slots__:
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-9, atol=1e-15)
 
