@@ -16,6 +16,7 @@ import importlib.util
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -33,9 +34,9 @@ from tests.shared import ROOT
 
 THEORY: Final = ROOT / "slmopt" / "theory"
 TESTS: Final = ("tests/theory",)
-_LEAST_SECONDS: Final = 60
-_TIMES_OVER: Final = 6
-"""A mutant whose tests take so many times longer than without it hangs, and counts as noticed."""
+_LEAST_SECONDS: Final = 15
+_TIMES_OVER: Final = 10
+"""A mutant hangs, and counts as noticed, where a test takes the processor so many times longer than without it."""
 
 _QUIET: Final = ("-q", "-s", "--no-header", "-p", "no:cacheprovider")
 _CACHED: Final = type(functools.lru_cache(lambda: None))
@@ -154,25 +155,28 @@ class Bench:
         """Runs tests one after the other; each with whether any has failed so far."""
         assert self.session is not None
         items = [self.items[name] for name in names]
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for name, item, following in zip(names, items, [*items[1:], None], strict=True):
             if self.tracing:
-                self.watch.switch_context(item.nodeid)
+                self.watch.switch_context(name)
+            if name in self.known.seconds:
+                # Ends the process where the test takes far longer than it should.
+                signal.setitimer(signal.ITIMER_PROF, _LEAST_SECONDS + _TIMES_OVER * self.known.seconds[name])
             began = time.process_time()
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             self._took = time.process_time() - began
-            yield item.nodeid, bool(self.session.testsfailed)
+            yield name, bool(self.session.testsfailed)
 
     def begin(self, mutant: Mutant) -> int | None:
         """Starts a process that tries the mutant; its id. It ends with 0 where no test fails. None: no test runs it."""
         tests = self.known.tests(mutant)
         if not tests:
             return None
-        most = int(_LEAST_SECONDS + _TIMES_OVER * sum(self.known.seconds[test] for test in tests))
         child = os.fork()
         if child == 0:
-            resource.setrlimit(resource.RLIMIT_CPU, (most, most))
             _silence()
             if self.known.needs_loading(mutant):
+                most = int(4 * _LEAST_SECONDS + 3 * sum(self.known.seconds[test] for test in tests))
+                resource.setrlimit(resource.RLIMIT_CPU, (most, most))
                 told = json.dumps([mutant.module, mutant.place, tests])
                 os._exit(
                     subprocess.run(
