@@ -229,7 +229,7 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, module: str, place: int) -> None:
         self.name = f"slmopt.theory.{module}"
-        self.tree = changed_tree(Mutant(module, "", (0, 0), "", "", place), source_of(module))
+        self.tree = changed_tree(Mutant(module, "", (0, 0), "", "", place, "", 1), source_of(module))
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """The spec of the one module that is changed."""

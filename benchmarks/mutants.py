@@ -2,8 +2,8 @@
 
 Each mutant changes one place of one module: an operator (+ - * / // < <= > >= == !=, and/or), a choice (min/max, floor/ceil
 and their NumPy kin) or a number. Every module is sampled: a few places each, and more of those with many. Survivors are
-listed; those that are equal to the original for every valid input stand in ``mutants_equal.tsv`` with the reason, found by
-reading. Ends with 1 where the tests notice less of the others than ``LIMIT``. ``--write`` puts the result into docs/mutants.md.
+listed; those that are equal to the original for every valid input, or no formula, stand in ``mutants_equal.tsv`` with the reason,
+found by reading. Ends with 1 where the tests notice less of the others than ``LIMIT``. ``--write`` puts the result into docs/mutants.md.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def _flat(code: str) -> str:
 
 
 def equal() -> dict[tuple[str, ...], str]:
-    """Mutants that are equal to the original for every valid input, and why."""
+    """Mutants that nothing could notice, and why."""
     with EQUAL.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    return {tuple(row[:4]): row[4] for row in rows if row}
+    return {tuple(row[:5]): row[5] for row in rows if row}
 
 
 def _reason(mutant: Mutant, known: dict[tuple[str, ...], str]) -> str | None:
@@ -111,8 +111,8 @@ def page(
         ),
         "",
         (
-            f"**The tests of `tests/theory` noticed {len(picked) - len(survivors)}; {len(same)} of the others are equal to the original "
-            f"for every valid input. That is {share:.1%} of those that could be noticed** (at least {LIMIT:.0%} must be)."
+            f"**The tests of `tests/theory` noticed {len(picked) - len(survivors)}; {len(same)} of the others cannot be noticed, for the "
+            f"reasons below. That is {share:.1%} of those that could be noticed** (at least {LIMIT:.0%} must be)."
         ),
         "",
         "| module | places | tried | survived |",

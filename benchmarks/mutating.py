@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -40,7 +41,8 @@ _NAMES: Final = {
 class Mutant:
     """One change: the module, the function, the first and last line of its statement, what it was and what it is.
 
-    ``place`` is the changed node's number among those that can be changed.
+    ``place`` is the changed node's number among those that can be changed, ``text`` its line of the source, and
+    ``nth`` which of its line's equal places it is, from 1.
     """
 
     module: str
@@ -49,21 +51,28 @@ class Mutant:
     was: str
     now: str
     place: int
+    text: str
+    nth: int
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
+    def key(self) -> tuple[str, str, str, str, str]:
         """What stays the same when lines move."""
-        return self.module, self.function, self.was, self.now
+        return self.module, self.text, str(self.nth), self.was, self.now
 
 
 def mutants(module: str, source: str) -> Iterator[Mutant]:
     """Every mutant of a module, in the order of its places."""
     tree = ast.parse(source)
+    written = source.splitlines()
+    seen = Counter[tuple[int, str]]()
     for place, node in enumerate(_places(tree)):
         changed = copy.deepcopy(node)
         _change(changed)
-        function, lines = _around(tree, getattr(node, "lineno", 0))
-        yield Mutant(module, function, lines, ast.unparse(node), ast.unparse(changed), place)
+        line = getattr(node, "lineno", 0)
+        function, lines = _around(tree, line)
+        was, now, text = ast.unparse(node), ast.unparse(changed), written[line - 1].strip()
+        seen[line, was] += 1
+        yield Mutant(module, function, lines, was, now, place, text, seen[line, was])
 
 
 def changed_tree(mutant: Mutant, source: str) -> ast.Module:

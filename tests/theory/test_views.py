@@ -79,6 +79,9 @@ def test_without_a_memory_four_times_the_batch_is_shown():
     card = {"bandwidth_gbs": 2000, "peak_tflops": 400}
     assert batching_view(evaluate(asked(device=card, batch=4, context=4000))).reach == 64
     assert batching_view(evaluate(asked(device=card, batch=50, context=4000))).reach == 200
+    # 64 and no more are shown on a linear axis.
+    assert batching_view(evaluate(asked(device=card, batch=16, context=4000))).linear
+    assert not batching_view(evaluate(asked(device=card, batch=17, context=4000))).linear
     small = {**CARD, "capacity_gb": 15}
     assert batching_view(evaluate(asked(device=small, context=4000))).reach == 4
     view = batching_view(evaluate(asked(batch=31, context=4000)))
@@ -256,8 +259,9 @@ def test_telling_contexts(context, contexts):
 def test_telling_contexts_where_no_crossover_ends():
     windowed = evaluate(scenario({"model": mixed(), "device": {"bandwidth_gbs": 2000}, "context": 1600}))
     assert roofline_points.telling_contexts(windowed) == (0, 200, 1600, 10_000)
-    few = evaluate(scenario({"model": mixed(), "device": {"bandwidth_gbs": 2000}, "context": 700}))
-    assert roofline_points.telling_contexts(few) == (0, 700, 5000)
+    for context, contexts in ((799, (0, 799, 5000)), (800, (0, 100, 800, 5000)), (50, (0, 50, 1000))):
+        few = evaluate(scenario({"model": mixed(), "device": {"bandwidth_gbs": 2000}, "context": context}))
+        assert roofline_points.telling_contexts(few) == contexts
 
 
 @pytest.mark.parametrize(
