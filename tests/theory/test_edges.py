@@ -76,6 +76,8 @@ def test_one_device_sends_nothing_over_a_link():
     terms = pass_terms(SMALL, library().weights["bf16"], F16, F16)
     cost = forward(terms, [Group(2.0, 1.0, 10.0)])
     assert (cost.link_bytes, cost.messages) == (0.0, 0.0)
+    untold = PassCost(1.0, 1.0, 1.0, 1.0)
+    assert (untold.link_bytes, untold.messages, untold.tokens) == (0.0, 0.0, 1.0)
 
 
 def test_the_stages_of_a_pipeline_hold_the_whole_model():

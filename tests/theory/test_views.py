@@ -250,7 +250,14 @@ def test_the_top_of_the_batches_is_a_power_of_ten_beyond_all_that_tells():
 @pytest.mark.parametrize(
     ("context", "contexts"),
     # Beyond 133.5 cached tokens there is no crossover, so that 134 tells; the third lies between or beyond.
-    [(100, (0, 100, 134, 1000)), (4000, (0, 134, 1000, 4000)), (0, (0, 134, 1000)), (134, (0, 134, 1000))],
+    [
+        (100, (0, 100, 134, 1000)),
+        (4000, (0, 134, 1000, 4000)),
+        (0, (0, 134, 1000)),
+        (134, (0, 134, 1000)),
+        (1072, (0, 134, 1072, 10_000)),
+        (1073, (0, 134, 500, 1073)),
+    ],
 )
 def test_telling_contexts(context, contexts):
     assert roofline_points.telling_contexts(evaluate(asked(context=context))) == contexts
@@ -288,6 +295,8 @@ def test_curves_of_drafting():
     assert speculation_curves(s, roof, 1.0).batch[-1] == pytest.approx(64.0)
     many = setup(acceptance=0.7, draft_tokens=4, draft_cost=0.1, context=0, batch=50)
     assert speculation_curves(many, roof, 1.0).batch[-1] == pytest.approx(100.0)
+    none = speculation_curves(setup(acceptance=0.0, draft_tokens=4, draft_cost=0.1, context=0), roof, 100.0)
+    assert none.expected == pytest.approx(np.ones_like(none.lengths))
     assert found.by_batch[0] == pytest.approx(float(speculation.speedup(s, roof, 0.7, 4.0, 1.0)))
 
 
