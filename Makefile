@@ -19,7 +19,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help docs run test lint types format bench accuracy screenshots chromium clean
+.PHONY: help docs run test lint types format bench fuzz soak mutants accuracy screenshots chromium clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,8 +41,17 @@ format: $(DEV_STAMP) ## rewrite files in the project's style
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
 
-bench: $(DEV_STAMP) chromium ## time the million-point pass and the simulation, errors of the fit, many sessions at once, and key press to painted figure on every page
+bench: $(DEV_STAMP) chromium ## time the million-point pass and the simulation, errors of the fit, files of a million rows, many sessions at once, and key press to painted figure on every page
 	@$(PY) -m benchmarks.bench $(ARGS)
+
+fuzz: $(DEV_STAMP) ## an hour of hostile files for every reader (ARGS="--minutes 5")
+	@$(PY) -m benchmarks.fuzz $(ARGS)
+
+soak: $(DEV_STAMP) ## an hour of visitors: is the server's memory flat? (ARGS="--minutes 10")
+	@$(PY) -m benchmarks.sessions --soak $(ARGS)
+
+mutants: $(DEV_STAMP) ## break formulas on purpose: do the tests notice? Writes docs/mutants.md
+	@$(PY) -m benchmarks.mutants --write $(ARGS)
 
 screenshots: $(DEV_STAMP) chromium ## picture every page in its main states, into docs/screenshots/
 	@$(PY) -m benchmarks.screenshots $(ARGS)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.accuracy_page import spread_figure, spreads, table
-from benchmarks.accuracy_rows import INVALID, judged
+from benchmarks.accuracy_page import Section, spread_figure, spreads, table
+from benchmarks.accuracy_references import INVALID
+from benchmarks.accuracy_rows import judged
 from tests.shared import HAS_SHARED, ROOT
 
 LIMITS: Final[dict[str, float]] = {
@@ -27,6 +27,12 @@ LIMITS: Final[dict[str, float]] = {
     "decode, p90 error": 0.50,
     "prefill, median error": 0.38,
     "prefill, p90 error": 0.90,
+    "calibrated, a row left out, median error": 0.14,
+    "calibrated, a row left out, p90 error": 0.55,
+    "calibrated, a row left out, share of a constant share's": 0.45,
+    "calibrated, a model left out, median error": 0.24,
+    "calibrated, a model left out, p90 error": 0.66,
+    "calibrated, a model left out, share of a constant share's": 0.6,
     "cache bytes, largest error": 0.002,
     "file sizes, largest error": 0.003,
     "other calculators' cases, largest error": 0.006,
@@ -45,14 +51,6 @@ CLASSES: Final = {
     "ws-gpu": "workstation cards",
     "all": "no class",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of the page: its Markdown, and the figures that limits hold."""
-
-    text: str
-    figures: dict[str, float]
 
 
 def main() -> int:
@@ -86,8 +84,15 @@ def _limits(figures: dict[str, float]) -> str:
 
 
 def _beside() -> tuple[Callable[[], Section], ...]:
-    """Sections on data that does not ship. A further one, such as errors on rows left out of a fit, is added here."""
-    return (_caches, _files, _calculators)
+    """Sections on data that does not ship."""
+    from benchmarks import accuracy_fits, accuracy_sizes  # noqa: PLC0415 - read data that may be absent
+
+    return (
+        accuracy_fits.section,
+        accuracy_sizes.caches_section,
+        accuracy_sizes.files_section,
+        accuracy_sizes.calculators_section,
+    )
 
 
 def _ceilings(rows: pd.DataFrame, docs: Path | None) -> Section:
@@ -214,63 +219,6 @@ def _predictions(rows: pd.DataFrame) -> Section:
         ),
     ]
     return Section("\n\n".join(text), figures)
-
-
-def _caches() -> Section:
-    from benchmarks import accuracy_sizes  # noqa: PLC0415 - reads data that may be absent
-
-    found = accuracy_sizes.caches()
-    groups = found.groupby(["engine", "what"])["error"].agg(["size", "median", "max"]).reset_index()
-    text = [
-        "## Cache bytes",
-        f"What runtimes printed, {len(found)} rows whose value follows from model and engine. Errors below 0.2 % are the printed digits.",
-        table(
-            ("engine", "figure", "rows", "median error", "largest"),
-            [(e, w, n, f"{m:.2%}", f"{x:.2%}") for e, w, n, m, x in groups.to_numpy().tolist()],
-        ),
-    ]
-    return Section("\n\n".join(text), {"cache bytes, largest error": float(found["error"].max())})
-
-
-def _files() -> Section:
-    from benchmarks import accuracy_sizes  # noqa: PLC0415 - reads data that may be absent
-
-    found = accuracy_sizes.files()
-    text = [
-        "## File sizes",
-        (
-            f"{len(found)} GGUF files: median error {found['error'].median():.2%}, largest {found['error'].max():.2%}. "
-            f"Parameters times the bits that the label names: median {found['label_error'].median():.1%}, "
-            f"largest {found['label_error'].max():.1%}."
-        ),
-        table(
-            ("file", "format", "GiB", "ours", "by its label"),
-            found.sort_values("label_error", ascending=False)
-            .head(8)[["model", "label", "printed", "ours", "by_label"]]
-            .to_numpy()
-            .tolist(),
-        ),
-    ]
-    return Section("\n\n".join(text), {"file sizes, largest error": float(found["error"].max())})
-
-
-def _calculators() -> Section:
-    from benchmarks import accuracy_sizes  # noqa: PLC0415 - reads data that may be absent
-
-    found = accuracy_sizes.calculators()
-    lines = [
-        (case, what, unit, "" if np.isnan(theirs) else f"{theirs:g}", f"{right:g}", f"{ours:.5g}")
-        for case, what, unit, theirs, right, ours, _ in found.to_numpy().tolist()
-    ]
-    left = accuracy_sizes.not_computed()
-    text = [
-        "## Answers of other calculators",
-        table(("case", "what", "unit", "theirs", "right", "ours"), lines),
-        "Not computed: " + "; ".join(f"{case} ({why})" for case, why in left.items()) + ".",
-    ]
-    return Section(
-        "\n\n".join(text), {"other calculators' cases, largest error": float(found["error"].max())}
-    )
 
 
 if __name__ == "__main__":

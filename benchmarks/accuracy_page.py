@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,14 @@ LEFT_PX: Final = 190
 WIDTH_PX: Final = 640
 RIGHT_PX: Final = 70
 MOST_ROWS: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page: its Markdown, and the figures that limits hold."""
+
+    text: str
+    figures: dict[str, float]
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -9,7 +9,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from benchmarks.accuracy_page import Section, table
 from slmopt import evaluate, expected_tokens_per_pass, scenario
+from slmopt.measured.compare import compare
+from slmopt.measured.placed import Facts
+from slmopt.measured.table import rows_from_records
 from slmopt.specs.library import library
 from slmopt.specs.weights import stored_bytes
 from slmopt.theory import engine_vllm
@@ -74,8 +78,61 @@ def calculators() -> pd.DataFrame:
 
 
 def not_computed() -> dict[str, str]:
-    """Cases that are measurements, with the reason."""
-    return dict(replay.MEASURED)
+    """Cases that are measurements and that their source does not describe enough, with the reason."""
+    return {case: why for case, why in replay.MEASURED.items() if case not in _SERVED}
+
+
+def measured_cases() -> pd.DataFrame:
+    """Measurements of one A100 that another calculator foretold: measured, theirs, and our ceiling and typical estimate.
+
+    Each is judged as a user's row would be; a first token's milliseconds as the speed of its prefill.
+    """
+    rows = [replay.ROWS[case] for case in _SERVED]
+    speeds = [
+        _speed(row, float(row["right_value"]), shape)
+        for row, shape in zip(rows, _SERVED.values(), strict=True)
+    ]
+    records = [
+        {**_A100, **shape, "row": case, "tokens_per_s": speed, "source_file": "replay"}
+        for (case, shape), speed in zip(_SERVED.items(), speeds, strict=True)
+    ]
+    judged = compare(rows_from_records(records), Facts(device="a100-sxm-80gb")).rows.set_index("row")
+    found = []
+    for row, shape in zip(rows, _SERVED.values(), strict=True):
+        said = judged.loc[row["case"]]
+        ours = [
+            _speed(row, float(said["ceiling"]) * share, shape)
+            for share in (1.0, said["p50"], said["p10"], said["p90"])
+        ]
+        found.append(
+            (
+                row["case"],
+                row["what"],
+                row["unit"],
+                float(row["right_value"]),
+                float(row["wrong_answer_seen"]),
+                *ours,
+            )
+        )
+    names = ["case", "what", "unit", "measured", "theirs", "ceiling", "typical", "p10", "p90"]
+    return pd.DataFrame(found, columns=names)
+
+
+def _speed(row: dict[str, str], value: float, shape: dict[str, Any]) -> float:
+    """Milliseconds of a first token as tokens a second, and back; other values as they are."""
+    return float(shape["prompt_tokens"]) / value * 1e3 if row["unit"] == "ms" else value
+
+
+_A100: Final[dict[str, Any]] = {
+    "tool": "tensorrt-llm", "model": "Llama-2-7B", "weight_format": "FP16", "device": "A100", "device_count": 1.0,
+    "tokens_per_s_basis": "device",
+}  # fmt: skip
+_SERVED: Final[dict[str, dict[str, Any]]] = {
+    "RC08": {"phase": "serving", "concurrency": 256.0, "prompt_tokens": 128.0, "output_tokens": 128.0},
+    "RC09": {"phase": "serving", "concurrency": 32.0, "prompt_tokens": 128.0, "output_tokens": 2048.0},
+    "RC10": {"phase": "prefill", "batch": 1.0, "prompt_tokens": 2048.0, "output_tokens": 0.0},
+}
+"""LLaMA-7B has the shape of Llama-2-7B."""
 
 
 def _wrongs(text: str) -> list[float]:
@@ -141,3 +198,99 @@ _OURS: Final[dict[str, Callable[[], list[float]]]] = {
     "RC25": lambda: _crossing(100),
     "RC26": lambda: _crossing(256),
 }
+
+
+def caches_section() -> Section:
+    """The page's part on cache bytes."""
+    found = caches()
+    groups = found.groupby(["engine", "what"])["error"].agg(["size", "median", "max"]).reset_index()
+    text = [
+        "## Cache bytes",
+        f"What runtimes printed, {len(found)} rows whose value follows from model and engine. Errors below 0.2 % are the printed digits.",
+        table(
+            ("engine", "figure", "rows", "median error", "largest"),
+            [(e, w, n, f"{m:.2%}", f"{x:.2%}") for e, w, n, m, x in groups.to_numpy().tolist()],
+        ),
+    ]
+    return Section("\n\n".join(text), {"cache bytes, largest error": float(found["error"].max())})
+
+
+def files_section() -> Section:
+    """The page's part on file sizes."""
+    found = files()
+    text = [
+        "## File sizes",
+        (
+            f"{len(found)} GGUF files: median error {found['error'].median():.2%}, largest {found['error'].max():.2%}. "
+            f"Parameters times the bits that the label names: median {found['label_error'].median():.1%}, "
+            f"largest {found['label_error'].max():.1%}."
+        ),
+        table(
+            ("file", "format", "GiB", "ours", "by its label"),
+            found.sort_values("label_error", ascending=False)
+            .head(8)[["model", "label", "printed", "ours", "by_label"]]
+            .to_numpy()
+            .tolist(),
+        ),
+    ]
+    return Section("\n\n".join(text), {"file sizes, largest error": float(found["error"].max())})
+
+
+def calculators_section() -> Section:
+    """The page's part on what other calculators said."""
+    found = calculators()
+    lines = [
+        (case, what, unit, "" if np.isnan(theirs) else f"{theirs:g}", f"{right:g}", f"{ours:.5g}")
+        for case, what, unit, theirs, right, ours, _ in found.to_numpy().tolist()
+    ]
+    left = not_computed()
+    text = [
+        "## Answers of other calculators",
+        table(("case", "what", "unit", "theirs", "right", "ours"), lines),
+        "### Cases that were measured",
+        (
+            "No arithmetic gives these: typical estimates (reference factors of the device's class and runtime), their band and the "
+            "ceiling, beside what the other calculator said."
+        ),
+        table(
+            (
+                "case",
+                "what",
+                "unit",
+                "measured",
+                "theirs",
+                "error",
+                "typical",
+                "error",
+                "p10 to p90",
+                "ceiling",
+            ),
+            _measured_lines(measured_cases()),
+        ),
+        "Not computed: " + "; ".join(f"{case} ({why})" for case, why in left.items()) + ".",
+    ]
+    return Section(
+        "\n\n".join(text), {"other calculators' cases, largest error": float(found["error"].max())}
+    )
+
+
+def _measured_lines(found: pd.DataFrame) -> list[tuple[object, ...]]:
+    return [
+        (
+            row["case"],
+            row["what"],
+            row["unit"],
+            f"{row['measured']:g}",
+            f"{row['theirs']:g}",
+            f"{row['theirs'] / row['measured'] - 1:+.0%}",
+            _rounded(row["typical"]),
+            f"{row['typical'] / row['measured'] - 1:+.0%}",
+            " to ".join(_rounded(end) for end in sorted((row["p10"], row["p90"]))),
+            _rounded(row["ceiling"]),
+        )
+        for row in found.to_dict(orient="records")
+    ]
+
+
+def _rounded(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

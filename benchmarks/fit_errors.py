@@ -20,10 +20,15 @@ LIMIT_ROW = 0.13
 LIMIT_MODEL = 0.17
 
 
+def own_points() -> Usable:
+    """The sweep's points."""
+    content = (preset_root() / "this_machine" / FILE).read_bytes()
+    return usable(passes(read_benchmark(FILE, content).rows, Facts(device=DEVICE)))
+
+
 def own_sweep() -> tuple[Usable, Fit]:
     """The sweep's points and their fit."""
-    content = (preset_root() / "this_machine" / FILE).read_bytes()
-    used = usable(passes(read_benchmark(FILE, content).rows, Facts(device=DEVICE)))
+    used = own_points()
     return used, calibrate(used.rows)
 
 

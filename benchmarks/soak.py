@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import psutil
 from scipy.stats import theilslopes  # type: ignore[import-untyped]
+from websockets.exceptions import WebSocketException
 
 from benchmarks.plain_http import AppError
 from benchmarks.streamlit_client import Visitor
@@ -69,7 +70,7 @@ async def _visitor(server: Server, number: int, soak: Soak, until: float) -> Non
                 while time.monotonic() < min(stays, until):
                     await _act(visitor, chance, soak)
                     await asyncio.sleep(_PAUSE_S * chance.uniform(0.5, 1.5))
-        except (AppError, OSError, TimeoutError) as error:
+        except (AppError, OSError, TimeoutError, WebSocketException) as error:
             # One visitor's fault must not end the hour; all are told, and fail it.
             soak.faults[f"{page or name(page)}: {type(error).__name__}: {error}"[:300]] += 1
             await asyncio.sleep(_PAUSE_S)

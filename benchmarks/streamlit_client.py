@@ -70,7 +70,8 @@ class Visitor:
     async def arrive(cls, address: str, page: str, query: str = "") -> Any:
         """Connects and runs the page once, as a link to it does."""
         stream = f"ws{address.removeprefix('http')}/_stcore/stream"
-        async with connect(stream, subprotocols=["streamlit"], max_size=None) as socket:  # type: ignore[list-item]
+        # Browsers send no pings of their own.
+        async with connect(stream, subprotocols=["streamlit"], max_size=None, ping_interval=None) as socket:  # type: ignore[list-item]
             visitor = cls(address, page, socket, Http(address), _query=query)
             try:
                 await visitor.rerun()

@@ -93,7 +93,7 @@ def calibrate(points: FitRows) -> Fit:
             f"{len(points)} point{'' if len(points) == 1 else 's'} of decode or prefill: at least {FEWEST} different ones are "
             "needed for a fit; measure more models, formats, batches or contexts."
         )
-    form, values, untold = _chosen(points)
+    form, values, untold = chosen(points)
     fitted = predicted(form, values, points)
     rows_out, row_values = _left_out(form, points, values, list(_folds(len(points), MOST_FOLDS)))
     models = list(_by_model(points))
@@ -117,8 +117,11 @@ def calibrate(points: FitRows) -> Fit:
     )
 
 
-def _chosen(points: FitRows) -> tuple[Form, Floats, tuple[str, ...]]:
-    """The form that predicts best what is left out, its numbers, and the terms that the points do not tell."""
+def chosen(points: FitRows) -> tuple[Form, Floats, tuple[str, ...]]:
+    """The form that predicts best what is left out, its numbers, and the terms that the points do not tell.
+
+    At least ``FEWEST`` points are needed.
+    """
     folds = list(_folds(len(points), TRIAL_FOLDS))
     models = list(_by_model(points))
     if len(models) >= FEWEST - 1:
@@ -238,8 +241,8 @@ def _range(values: Floats) -> tuple[float, float]:
     return _rounded(float(values.min())), _rounded(float(values.max()))
 
 
-def _ideal(points: FitRows) -> Floats:
-    """The ceiling's time of each point, memory alone where no matrix rate is known."""
+def ceiling_seconds(points: FitRows) -> Floats:
+    """The ceiling's time of each point in seconds, memory alone where no matrix rate is known."""
     times = [
         float(pass_time(points.take(np.array([at])).cost, roof).seconds[0])  # type: ignore[index]
         for at, roof in enumerate(
@@ -254,19 +257,19 @@ def _plain(points: FitRows) -> float | None:
     """Error of the plain ceiling."""
     if np.isnan(points.bandwidth).any():
         return None
-    return float(np.mean(np.abs(_ideal(points) / points.seconds - 1.0)))
+    return float(np.mean(np.abs(ceiling_seconds(points) / points.seconds - 1.0)))
 
 
 def _fraction(points: FitRows) -> float | None:
     """Error on points left out of one constant fraction of the ceiling, the one that suits the others best."""
     if np.isnan(points.bandwidth).any():
         return None
-    shares = _ideal(points) / points.seconds
-    errors = [abs(shares[at] / _best_fraction(np.delete(shares, at)) - 1.0) for at in range(len(shares))]
+    shares = ceiling_seconds(points) / points.seconds
+    errors = [abs(shares[at] / best_fraction(np.delete(shares, at)) - 1.0) for at in range(len(shares))]
     return float(np.mean(errors))
 
 
-def _best_fraction(shares: Floats) -> float:
+def best_fraction(shares: Floats) -> float:
     """The fraction f with the least mean |share / f − 1|: the weighted median of the shares, each its own weight."""
     order = np.sort(shares)
     return float(order[int(np.searchsorted(np.cumsum(order), 0.5 * order.sum()))])

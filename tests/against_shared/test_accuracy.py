@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import accuracy, accuracy_page, accuracy_rows, accuracy_sizes
+from benchmarks import (
+    accuracy,
+    accuracy_fits,
+    accuracy_page,
+    accuracy_references,
+    accuracy_rows,
+    accuracy_sizes,
+)
+from slmopt.measured.calibration import chosen
 from tests.shared import ROOT
 
 
@@ -18,12 +27,14 @@ def test_no_valid_row_is_above_its_ceiling_and_every_impossible_run_is(rows):
     counts = accuracy._ceilings(rows, None).figures
     assert counts == {"valid rows above their ceiling": 0, "impossible runs not flagged": 0}
     assert rows["described"].sum() > 1200
-    assert rows["evidence"].eq(accuracy_rows.INVALID).sum() == 8
+    assert rows["evidence"].eq(accuracy_references.INVALID).sum() == 8
 
 
 def test_the_source_s_word_on_validity_reaches_no_judgement(rows):
-    assert "evidence" not in {name for row in accuracy_rows._single_stream(True) for name in row.row}
-    turned = rows.assign(evidence=rows["evidence"].map({"primary": accuracy_rows.INVALID}).fillna("primary"))
+    assert "evidence" not in {name for row in accuracy_references.single_stream(True) for name in row.row}
+    turned = rows.assign(
+        evidence=rows["evidence"].map({"primary": accuracy_references.INVALID}).fillna("primary")
+    )
     counts = accuracy._ceilings(turned, None).figures
     # The verdicts stay, so that the score turns: the impossible runs are now faults.
     assert counts["valid rows above their ceiling"] == 2
@@ -40,7 +51,8 @@ def test_an_invented_row_above_its_ceiling_is_a_fault(rows):
 def test_errors_are_within_what_the_page_states(rows):
     figures = accuracy._predictions(rows).figures
     for section in accuracy._beside():
-        figures |= section().figures
+        if section is not accuracy_fits.section:
+            figures |= section().figures
     assert all(value <= accuracy.LIMITS[name] for name, value in figures.items()), figures
     page = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
     for name, limit in accuracy.LIMITS.items():
@@ -50,9 +62,43 @@ def test_errors_are_within_what_the_page_states(rows):
         assert stated[0] <= limit
 
 
+def test_a_fit_foretells_what_it_has_not_seen_better_than_a_constant_share():
+    name, points = next(accuracy_fits.machines())
+    own = (name, points.take(np.arange(0, len(points), 2)))
+    errors = accuracy_fits.left_out([own])
+    assert set(errors["out"]) == {accuracy_fits.ROW, accuracy_fits.MODEL}
+    assert (errors.groupby("out").size() == len(own[1])).all()
+    median = errors.groupby("out")[["ours", "constant"]].median()
+    assert (median["ours"] < 0.7 * median["constant"]).all()
+    assert (median["ours"] < 0.3).all()
+
+
+def test_points_left_out_reach_no_fit(monkeypatch):
+    _, points = next(accuracy_fits.machines())
+    seen = []
+    monkeypatch.setattr(accuracy_fits, "chosen", lambda kept: seen.append(kept) or chosen(kept))
+    folds = [np.array([0, 3]), np.array([1, 2])]
+    few = points.take(np.arange(8))
+    list(accuracy_fits._errors("m", "a row", few, folds))
+    for kept, fold in zip(seen, folds, strict=True):
+        assert len(kept) == 6
+        assert not set(kept.label) & set(few.label[fold])
+
+
+def test_measured_cases_stay_below_their_ceiling():
+    found = accuracy_sizes.measured_cases().set_index("case")
+    assert list(found.index) == ["RC08", "RC09", "RC10"]
+    assert (found.loc[["RC08", "RC09"], "measured"] < found.loc[["RC08", "RC09"], "ceiling"]).all()
+    assert found.loc["RC10", "measured"] > found.loc["RC10", "ceiling"]
+    assert found.loc["RC10", "typical"] > found.loc["RC10", "ceiling"]
+
+
 def test_every_computed_case_of_other_calculators_is_right(rows):
     found = accuracy_sizes.calculators()
-    assert len(set(found["case"])) + len(accuracy_sizes.not_computed()) == 24
+    assert (
+        len(set(found["case"])) + len(accuracy_sizes.not_computed()) + len(accuracy_sizes.measured_cases())
+        == 24
+    )
     wrong = found.dropna(subset="theirs")
     assert ((wrong["theirs"] / wrong["printed"] - 1).abs() > 3 * wrong["error"]).all()
 

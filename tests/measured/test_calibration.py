@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slmopt.measured import calibration_model as model
-from slmopt.measured.calibration import _best_fraction, calibrate
+from slmopt.measured.calibration import best_fraction, calibrate
 from slmopt.measured.calibration_rows import FitRows, passes, usable
 from slmopt.measured.detect import read_benchmark
 from slmopt.measured.placed import Facts
@@ -175,7 +175,7 @@ def test_the_best_constant_fraction_is_the_best():
     shares = np.array([0.2, 0.5, 0.55, 0.6, 0.9])
     tried = np.linspace(0.1, 1, 2000)
     errors = [np.mean(np.abs(shares / f - 1)) for f in tried]
-    assert np.mean(np.abs(shares / _best_fraction(shares) - 1)) <= min(errors) + 1e-9
+    assert np.mean(np.abs(shares / best_fraction(shares) - 1)) <= min(errors) + 1e-9
 
 
 def test_forms_never_leave_arithmetic_to_slow_reading():

@@ -162,3 +162,13 @@ def test_no_input_takes_for_ever(content):
 def test_a_duration_with_two_points_is_no_traceback():
     check(VERBOSE.replace("ms", ".5.5ms", 1).encode())
     check(VERBOSE.replace("s\n", "1.2.3s\n").encode())
+
+
+@pytest.mark.parametrize(
+    "content", [json.dumps({"k" * 5000: 1, "b\n" * 900: 2}), f"{'a' * 5000},b\n1,2\n3,4\n"]
+)
+def test_names_of_any_length_are_cut_in_the_sentence(content):
+    with pytest.raises(UnreadableFile) as refused:
+        read_benchmark("file", content.encode())
+    assert len(str(refused.value)) < 400
+    assert "\n" not in str(refused.value)

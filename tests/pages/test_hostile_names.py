@@ -10,7 +10,7 @@ import re
 import pandas as pd
 import pytest
 
-from pages.ui import parts
+from pages.ui import parts, sitemap
 from slmopt.figures.named import Named
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark
@@ -25,10 +25,7 @@ FORMULA = "=zz()<img src=zz>`zz`$z$"
 HIDDEN = "\u202e:material/zz:**zz**\u200b#zz"
 LINK = "[zz](http://zz.zz)_zz_&lt;b"
 PAIRS = [(TAGS, FORMULA), (FORMULA, HIDDEN), (HIDDEN, LINK), (LINK, TAGS)]
-PAGES = (
-    "overview_page", "roofline_page", "batching_page", "memory_page", "first_token_page", "speculation_page", "plan_page",
-    "model_page", "measurements_page",
-)  # fmt: skip
+PAGES = tuple(page.file.stem for page in sitemap.PAGES)
 
 # What must stand nowhere in Markdown unless a backslash takes its effect away.
 LIVE_MARKDOWN = re.compile(
@@ -148,6 +145,48 @@ def test_names_in_benchmark_files(name):
         check(go(app, page))
     read = read_benchmark(f"{name}.csv", content)
     assert len(read.rows) == 2
+
+
+def small_files(name: str) -> dict[str, tuple[str, bytes]]:
+    """For each page's upload field, a file that says the name where it is refused or taken."""
+    scores = io.StringIO()
+    csv.writer(scores).writerows([["format", "score"], [name, "1"]])
+    trace = io.StringIO()
+    csv.writer(trace).writerows([["arrival_s", "prompt_tokens", name], [name, "1", "1"]])
+    whole = {
+        "kind": name,
+        "version": name,
+        name: name,
+        "scenario": {name: 1, "model": name, "engine": name, "batch": 2},
+    }
+    return {
+        "share_page": ("scenario_file", json.dumps(whole).encode()),
+        "plan_page": ("quality_file", scores.getvalue().encode()),
+        "simulate_page": ("sim_trace_0", trace.getvalue().encode()),
+        "model_page": ("model_upload", json.dumps({"architectures": [name], "model_type": name}).encode()),
+    }
+
+
+@pytest.mark.parametrize("name", [TAGS, FORMULA, HIDDEN, LINK], ids=["tags", "formula", "hidden", "link"])
+@pytest.mark.parametrize("page", small_files(""))
+def test_names_in_small_files(page, name):
+    key, content = small_files(name)[page]
+    app = open_page(page)
+    app.session_state["slm_quality"] = True
+    app.run()
+    app.file_uploader(key=key).upload(
+        f"{name}.{'csv' if key.startswith(('q', 'sim')) else 'json'}", content
+    ).run()
+    # A config that is refused says what it lacks, and nothing of what it holds.
+    assert check(app) or page == "model_page"
+
+
+@pytest.mark.parametrize("name", [TAGS, FORMULA, HIDDEN, LINK], ids=["tags", "formula", "hidden", "link"])
+def test_names_in_an_address(name):
+    address = dict.fromkeys(("model", "device", "weights", "cache_k", "engine", "batch", "pins", "zz"), name)
+    app = open_page("overview_page", **address)
+    assert check(app)
+    check(go(app, "share_page"))
 
 
 @pytest.mark.parametrize("page", PICTURES)

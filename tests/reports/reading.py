@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from datetime import UTC, datetime
 from functools import cache
@@ -60,6 +62,37 @@ def measured() -> Report:
     made = scenario({"model": "granite-3.1-1b-a400m", "device": "epyc-2core", "weights": "q8_0"})
     read = read_many([(SWEEP.name, SWEEP.read_bytes())])
     return report(made, measured=measured_part(read, compare(read.rows, Facts.of(made)), 1), date=DATE)
+
+
+@cache
+def hostile_rows() -> Report:
+    """Rows of a file whose every text would take effect if anything let it."""
+    written = io.StringIO()
+    texts = {
+        "model": HOSTILE,
+        "device": HOSTILE,
+        "note": HOSTILE,
+        "tool": HOSTILE,
+        "weights": "Q4_0",
+    }
+    rows = [
+        {
+            **texts,
+            "phase": "decode",
+            "tokens_per_s": speed,
+            "prompt_tokens": 0,
+            "output_tokens": 10,
+            "params": 1.2e9,
+        }
+        for speed in (10, 20)
+    ]
+    writer = csv.DictWriter(written, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    made = scenario(SERVER)
+    read = read_many([(f"{HOSTILE}.csv", written.getvalue().encode())])
+    judged = compare(read.rows, Facts(device="rtx-4090", batch=1.0))
+    return report(made, measured=measured_part(read, judged, 1), date=DATE)
 
 
 class Page(HTMLParser):

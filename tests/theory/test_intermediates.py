@@ -20,3 +20,16 @@ def test_a_window_bounds_them_and_a_bare_count_has_none():
     assert windowed > 0
     assert doubled < 4 * windowed
     assert score_bytes(resolve(scenario({"model": {"params": 7e9}}))) == 0.0
+
+
+def test_chunks_see_their_own_tokens_and_sparse_attention_its_picks():
+    def asked(**attention: object) -> float:
+        heads = {"heads": 4, "kv_heads": 2, "head_dim": 16, **attention}
+        group = {"count": 3, "attention": heads, "mlp": {"width": 64}}
+        model = {"id": "m", "name": "m", "hidden": 64, "vocab": 100, "groups": [group]}
+        return score_bytes(resolve(scenario({"model": model, "prompt": 100, "output": 1})))
+
+    # A whole chunk of 64 and 36 of the next: 64·65/2 + 36·37/2 pairs; a window of 10: 10·11/2 + 90·10.
+    assert asked(chunk=64) == pytest.approx(3 * 4 * (2080 + 666) * 8)
+    assert asked(window=10) == pytest.approx(3 * 4 * (55 + 900) * 8)
+    assert asked(indexer={"heads": 1, "head_dim": 8, "top_k": 10}) == asked(window=10)

@@ -137,7 +137,8 @@ def _read_json(name: str, decoded: Decoded) -> ReadResult | None:
 
 def _no_reader(name: str, decoded: Decoded) -> NoReturn:
     first = decoded.items[0][1]
-    keys = ", ".join(str(key) for key in list(first)[:6]) if isinstance(first, dict) else ""
+    named = list(first)[:6] if isinstance(first, dict) else []
+    keys = ", ".join(" ".join(str(key).split())[:40] for key in named)
     raise UnreadableFile(
         f"{name} is JSON that no reader knows{f' (its keys: {keys})' if keys else ''}; "
         "the JSON of a benchmark tool is needed, or a table with column names."

@@ -151,7 +151,7 @@ def _read(sheet: Sheet) -> ReadResult:
 
 
 def _no_measure(sheet: Sheet) -> str:
-    names = ", ".join(repr(name) for name in sheet.header[:6] if name)
+    names = ", ".join(repr(name[:40]) for name in sheet.header[:6] if name)
     return (
         f"{sheet.source} has no column with a speed or a latency among {names}{' …' if len(sheet.header) > 6 else ''}; "
         "name one tokens_per_s, ttft_ms or tpot_ms, or map the columns by hand."
