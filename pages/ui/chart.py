@@ -127,9 +127,16 @@ def _array(values: np.ndarray) -> Any:
     small = values.size < _BINARY_FROM
     if small or values.dtype.kind not in "fiu":
         return [_small(part) for part in values.tolist()]
-    narrow = values.astype("<f4" if values.dtype.kind == "f" or np.abs(values).max() > 2**31 - 1 else "<i4")
+    narrow = values.astype(_narrowest(values))
     spec = {"dtype": narrow.dtype.str[1:], "bdata": base64.b64encode(narrow.tobytes()).decode()}
     return spec if values.ndim == 1 else {**spec, "shape": ", ".join(map(str, values.shape))}
+
+
+def _narrowest(values: np.ndarray) -> str:
+    largest = 0 if values.dtype.kind == "f" else int(np.abs(values).max())
+    if values.dtype.kind == "f" or largest > 2**31 - 1:
+        return "<f4"
+    return "<i2" if largest < 2**15 else "<i4"
 
 
 def _number(value: float) -> float | int | None:

@@ -26,11 +26,11 @@ _SLOT_PX = 15
 def timeline(found: Timeline, until: float) -> theme.Figure:
     """A row for each slot: prompts being fed, replies being decoded, and slots kept after the reply's end."""
     scale, unit = n.time_scale(max(until, 1e-9))
-    feeding = _stretch(found, found.begin, found.first, theme.COMPUTE, "prefill", scale)
+    feeding = _stretch(found, found.begin, found.first, theme.COMPUTE, "prefill", scale, unit)
     decoding = _stretch(
-        found, found.first, found.end, theme.tint(theme.MEMORY, _DECODE_OPACITY), "decode", scale
+        found, found.first, found.end, theme.tint(theme.MEMORY, _DECODE_OPACITY), "decode", scale, unit
     )
-    kept = _stretch(found, found.end, found.released, theme.PAGE, "kept, idle", scale)
+    kept = _stretch(found, found.end, found.released, theme.PAGE, "kept, idle", scale, unit)
     kept["marker"] = {"color": theme.PAGE, "line": {"color": theme.MISSED, "width": 1}}
     idle = bool((found.released > found.end + 1e-9).any())
     layout = base_layout(
@@ -49,15 +49,15 @@ def timeline(found: Timeline, until: float) -> theme.Figure:
 
 
 def _stretch(
-    found: Timeline, since: np.ndarray, until: np.ndarray, colour: str, name: str, scale: float
+    found: Timeline, since: np.ndarray, until: np.ndarray, colour: str, name: str, scale: float, unit: str
 ) -> Spec:
     """One trace: a bar for each stay from ``since`` to ``until``."""
     shown = np.flatnonzero(until > since)
-    hover = [
-        f"<b>Request {found.request[i] + 1:,}</b>, {name}<br>{found.prompt[i]:,} + {found.output[i]:,} tokens"
-        f"<br>{n.seconds(float(until[i] - since[i]))}"
-        for i in shown
-    ]
+    length = (until - since)[shown]
+    told_scale, unit = n.time_scale(float(np.median(length)) if len(length) else 1.0)
+    facts = np.stack(
+        [found.request[shown] + 1, found.prompt[shown], found.output[shown], length / told_scale]
+    )
     return {
         "type": "bar",
         "orientation": "h",
@@ -67,8 +67,9 @@ def _stretch(
         "y": found.slot[shown],
         "width": _ROW,
         "marker": {"color": colour, "line": {"width": 0}},
-        "hovertext": hover,
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "customdata": facts.T,
+        "hovertemplate": f"<b>Request %{{customdata[0]:,}}</b>, {name}<br>%{{customdata[1]:,}} + %{{customdata[2]:,}} tokens"
+        f"<br>%{{x:,.3~r}} {unit}<extra></extra>",
     }
 
 

@@ -12,7 +12,7 @@ const MARKS = {
   measured: [2, '<path d="M5.5 0 11 5.5 5.5 11 0 5.5Z" stroke="none"/>'],
 };
 
-// How long figures out of sight wait for the next change before they are drawn too.
+// How long figures out of sight wait after one on the screen was drawn: another change may follow.
 const OUT_OF_SIGHT_MS = 120;
 
 const failed = new Set();
@@ -20,6 +20,8 @@ const shown = new Map();
 // Those out of sight whose drawing is behind.
 const behind = new Set();
 let catchUp;
+// When a figure on the screen was last drawn; those out of sight leave that time to it.
+let seenAt = 0;
 let library = null;
 let styles = null;
 
@@ -236,8 +238,10 @@ class View {
     if (first) this.plot.style.height = `${this.height()}px`;
     this.width = undefined;
     // At once and not in the next frame: behind this figure the browser has the panel to lay out.
-    if (this.seen) this.draw();
-    else drawLater(this);
+    if (this.seen) {
+      this.draw();
+      seenAt = performance.now();
+    } else drawLater(this);
   }
 
   drawKey() {
@@ -391,7 +395,7 @@ class View {
 function drawLater(view) {
   behind.add(view);
   clearTimeout(catchUp);
-  catchUp = setTimeout(drawNext, OUT_OF_SIGHT_MS);
+  catchUp = setTimeout(drawNext, Math.max(0, seenAt + OUT_OF_SIGHT_MS - performance.now()));
 }
 
 function drawNext() {
