@@ -89,10 +89,10 @@ def compact(figure: theme.Figure) -> dict[str, Any]:
 
 
 def _once(traces: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The traces with each array sent once: where one comes again stands `{"as": its trace}`, of the same axis."""
+    """The traces with each array sent once: where one comes again stands `{"as": its trace}`, of the same name."""
     first: dict[tuple[str, str], int] = {}
     for at, trace in enumerate(traces):
-        for axis in ("x", "y"):
+        for axis in ("x", "y", "customdata"):
             values = trace.get(axis)
             if isinstance(values, dict):
                 place = first.setdefault((axis, values["bdata"]), at)

@@ -53,11 +53,7 @@ def _stretch(
 ) -> Spec:
     """One trace: a bar for each stay from ``since`` to ``until``."""
     shown = np.flatnonzero(until > since)
-    length = (until - since)[shown]
-    told_scale, unit = n.time_scale(float(np.median(length)) if len(length) else 1.0)
-    facts = np.stack(
-        [found.request[shown] + 1, found.prompt[shown], found.output[shown], length / told_scale]
-    )
+    facts = np.stack([found.request[shown] + 1, found.prompt[shown], found.output[shown]])
     return {
         "type": "bar",
         "orientation": "h",
@@ -69,7 +65,7 @@ def _stretch(
         "marker": {"color": colour, "line": {"width": 0}},
         "customdata": facts.T,
         "hovertemplate": f"<b>Request %{{customdata[0]:,}}</b>, {name}<br>%{{customdata[1]:,}} + %{{customdata[2]:,}} tokens"
-        f"<br>%{{x:,.3~r}} {unit}<extra></extra>",
+        f"<br>%{{base:,.3~r}} to %{{x:,.3~r}} {unit}<extra></extra>",
     }
 
 
@@ -164,7 +160,10 @@ def _over_time(
     for at, (name, time, values) in enumerate(lines):
         colour = theme.ESTIMATE if len(lines) == 1 else theme.SCENARIOS[at]
         words = told(name or "estimate", f"%{{x:,.3~r}} {unit}", "%{y:,.3~r}")
-        data.append(line(time / scale, values, "estimate", colour=colour, name=name or "estimate", **words))
+        drawn = line(time / scale, values, "estimate", colour=colour, name=name or "estimate", **words)
+        # The times are even, so two numbers say them all.
+        del drawn["x"]
+        data.append({**drawn, "x0": time[0] / scale, "dx": (time[-1] - time[0]) / (len(time) - 1) / scale})
         if name:
             peak = int(np.argmax(values))
             notes.append(

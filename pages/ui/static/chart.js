@@ -144,7 +144,9 @@ function parse(text, values) {
   const { data, layout } = content.figure;
   for (const note of layout.annotations ?? []) note.showarrow = false;
   // An array that several traces share was sent once.
-  for (const trace of data) for (const axis of ["x", "y"]) if (trace[axis]?.as >= 0) trace[axis] = data[trace[axis].as][axis];
+  for (const trace of data) {
+    for (const name of ["x", "y", "customdata"]) if (trace[name]?.as >= 0) trace[name] = data[trace[name].as][name];
+  }
   return content;
 }
 
