@@ -11,11 +11,15 @@ from slmopt.figures import theme
 from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import bar, end_label, limit_line, line, note, points, safe, told
 from slmopt.figures.named import Named
+from slmopt.figures.placing import folded, shortened
 from slmopt.figures.theme import Spec
 from slmopt.theory.memory import Capacity
 from slmopt.words import numbers as n
 
 _ROOM = 1.28
+# Room for a row's name beside its bar.
+_NAMES_PX = 182.0
+_NAMES_PHONE_PX = 96.0
 
 
 def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
@@ -71,7 +75,7 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
         y_axis={
             "tickmode": "array",
             "tickvals": list(range(len(rows))),
-            "ticktext": [r.name for r in rows],
+            "ticktext": [folded(r.name, _NAMES_PX) for r in rows],
             "showgrid": False,
         },
         height=theme.BAR_ROW_PX * len(rows) + 90,
@@ -83,7 +87,7 @@ def what_ifs(rows: Sequence[Named[Capacity]]) -> theme.Figure:
             "xaxis.range": [0, reach * 1.75],
             # All of it would cross the capacity's line.
             "annotations[first words].text": f"weights {n.figures(first.weight_bytes / giga)}",
-            "yaxis.ticktext": [row.name.replace(", ", ",<br>") for row in rows],
+            "yaxis.ticktext": [folded(row.name, _NAMES_PHONE_PX) for row in rows],
         },
         barmode="overlay",
     )
@@ -182,7 +186,7 @@ def _end_labels(
     for value, x, name, bold in ends:
         place = max(value, floor)
         floor = place * 1.55
-        notes.append(end_label(x, place, name, bold=bold))
+        notes.append(end_label(x, place, shortened(name, theme.MARGIN_END_LABELS - 12), bold=bold))
     return notes
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -76,6 +77,24 @@ def decade_above(value: float) -> float:
 def width(text: str) -> float:
     """About how wide the text is drawn: its longest line, tags left out."""
     return max(len(re.sub(r"<[^>]*>", "", line)) for line in text.split("<br>")) * _CHARACTER_PX
+
+
+def folded(text: str, px: float) -> str:
+    """The text in lines of whole words, each about as wide as ``px`` at most where its words allow."""
+    room = max(1, int(px / _CHARACTER_PX))
+    return "<br>".join(textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)) or text
+
+
+def shortened(text: str, px: float) -> str:
+    """As many of the text's first words as are about ``px`` wide, the first one at least; "…" where some are left out."""
+    if width(text) <= px:
+        return text
+    kept, *more = text.split(" ")
+    for word in more:
+        if width(f"{kept} {word}…") > px:
+            break
+        kept = f"{kept} {word}"
+    return f"{kept.rstrip(',(')}…"
 
 
 def height(text: str) -> float:
