@@ -38,6 +38,9 @@ _LEAST_SECONDS: Final = 15
 _TIMES_OVER: Final = 10
 """A mutant hangs, and counts as noticed, where a test takes the processor so many times longer than without it."""
 
+BROKEN: Final = 77
+"""Exit code where a mutant could not be tried, which is no test's doing."""
+
 _QUIET: Final = ("-q", "-s", "--no-header", "-p", "no:cacheprovider")
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 
@@ -183,8 +186,12 @@ class Bench:
                         [sys.executable, "-m", __name__], input=told, text=True, check=False
                     ).returncode
                 )
-            put_in_place(mutant)
-            os._exit(int(any(failed for _, failed in self._protocol(tests))))
+            code = BROKEN
+            try:
+                put_in_place(mutant)
+                code = int(any(failed for _, failed in self._protocol(tests)))
+            finally:
+                os._exit(code)
         return child
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.mutant_tests import THEORY, Bench, source_of
+from benchmarks.mutant_tests import BROKEN, THEORY, Bench, source_of
 from benchmarks.mutating import Mutant, mutants
 from tests.shared import ROOT
 
@@ -67,7 +67,9 @@ def try_all(picked: Sequence[Mutant], bench: Bench, jobs: int) -> list[Mutant]:
         if running:
             child, status = os.wait()
             at = running.pop(child)
-            end(at, "noticed " if status else "SURVIVED", kept=not status)
+            broken = os.waitstatus_to_exitcode(status) == BROKEN
+            word = "BROKEN  " if broken else "noticed " if status else "SURVIVED"
+            end(at, word, kept=broken or not status)
     return [picked[at] for at in sorted(survived)]
 
 

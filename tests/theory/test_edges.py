@@ -13,19 +13,22 @@ from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
 from slmopt.specs.weights import stored_bytes
 from slmopt.theory.engine_layers import Cache
-from slmopt.theory.engines import most_sequences, total_bytes
+from slmopt.theory.engines import most_sequences, tokens_held, total_bytes
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.forward import Group, PassCost, forward
 from slmopt.theory.holders import holders
+from slmopt.theory.interference import chunked
+from slmopt.theory.latency import time_per_token
 from slmopt.theory.offload import held_bytes, placed
 from slmopt.theory.operators import operators_view
-from slmopt.theory.queueing import wait_mean, wait_p95
+from slmopt.theory.queueing import under_load, wait_mean, wait_p95
 from slmopt.theory.roof import Roof, pass_time
 from slmopt.theory.roofline import ceiling_roof, estimate_roof
 from slmopt.theory.roofline_points import intensity_limit
 from slmopt.theory.speculation import verify_seconds
 from slmopt.theory.terms import pass_terms
 from slmopt.theory.unknown import Bracket, bracket
+from slmopt.theory.worked import expected_tokens_per_pass
 
 F16 = library().caches["f16"]
 COUNTED = {"params": 7e9, "layers": 32, "kv_heads": 32, "head_dim": 128}
@@ -223,3 +226,65 @@ def test_a_link_that_nobody_described_takes_no_time():
     }
     roof = estimate_roof(resolve(scenario(given)), "decode", "typical")
     assert (roof.link_bandwidth, roof.link_latency_s) == (math.inf, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("engine", "allocation", "held"),
+    [
+        ("exact", "paged", 112), ("exact", "reserved", 101), ("llama.cpp", "paged", 101), ("llama.cpp", "reserved", 256),
+        ("vllm", "paged", 112), ("vllm", "reserved", 112), ("sglang", "reserved", 112),
+    ],
+)  # fmt: skip
+def test_tokens_are_held_in_blocks_or_pads(engine, allocation, held):
+    assert tokens_held(engine, 101, 16, allocation) == held
+
+
+def test_chunks_of_a_long_prompt_count_what_is_fed():
+    device = {"bandwidth_gbs": 2000, "peak_tflops": 400}
+    given = {
+        "model": COUNTED,
+        "device": device,
+        "weights": {"bits": 16},
+        "prompt": 1_000_000,
+        "prefix_hit": 999_000,
+    }
+    s = resolve(scenario(given))
+    found = chunked(s, ceiling_roof(s, "decode"), 1)
+    # 1,000 passes of a token each, none shorter than reading the weights.
+    assert found.ttft_s > 1000 * 7e-3
+    assert found.gap_s < found.ttft_s / 900
+
+
+def test_the_95th_percentile_of_a_crowd():
+    device = {"bandwidth_gbs": 2000, "peak_tflops": 400, "capacity_gb": 80}
+    given = {
+        "model": COUNTED,
+        "device": device,
+        "weights": {"bits": 16},
+        "context": 1000,
+        "prompt": 800,
+        "output": 201,
+    }
+    s = resolve(scenario(given))
+    decode, fill = ceiling_roof(s, "decode"), ceiling_roof(s, "prefill")
+    load = under_load(s, decode, fill, 5.0)
+    free = 1 - load.prefill_share
+    assert load.sequences == pytest.approx(
+        5.0 * 200 * time_per_token(s, decode, load.sequences) / free, rel=1e-6
+    )
+    crowd = load.sequences + 1.6449 * math.sqrt(load.sequences)
+    assert load.tpot_s == pytest.approx(time_per_token(s, decode, load.sequences) / free)
+    assert load.tpot_p95_s == pytest.approx(time_per_token(s, decode, crowd) / free)
+    room = load.sequences + 0.5
+    tight = under_load(s, decode, fill, 5.0, room)
+    assert tight.tpot_p95_s == pytest.approx(time_per_token(s, decode, room) / free)
+    assert under_load(s, decode, fill, 5.0, load.sequences - 0.5).saturated == "memory"
+    one = resolve(scenario({**given, "output": 1}))
+    assert math.isnan(under_load(one, decode, fill, 5.0).tpot_s)
+    two = resolve(scenario({**given, "output": 2}))
+    assert under_load(two, decode, fill, 5.0).tpot_s >= 7e-3
+
+
+@pytest.mark.parametrize(("acceptance", "tokens"), [(0, 1.0), (1, 5.0), (0.5, 1.9375)])
+def test_tokens_of_a_pass_at_both_ends(acceptance, tokens):
+    assert expected_tokens_per_pass(acceptance, 4) == pytest.approx(tokens)

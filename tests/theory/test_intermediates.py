@@ -4,6 +4,7 @@ import pytest
 
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import resolve
+from slmopt.theory.forward import Group
 from slmopt.theory.intermediates import score_bytes
 
 
@@ -33,3 +34,10 @@ def test_chunks_see_their_own_tokens_and_sparse_attention_its_picks():
     assert asked(chunk=64) == pytest.approx(3 * 4 * (2080 + 666) * 8)
     assert asked(window=10) == pytest.approx(3 * 4 * (55 + 900) * 8)
     assert asked(indexer={"heads": 1, "head_dim": 8, "top_k": 10}) == asked(window=10)
+
+
+def test_every_sequence_of_a_group_has_its_own_scores():
+    setup = resolve(scenario({"model": "llama-2-7b", "weights": "f16"}))
+    one = score_bytes(setup, Group(1.0, 100.0, 0.0, 1.0))
+    assert one == pytest.approx(32 * 32 * 5050 * 8)
+    assert score_bytes(setup, Group(3.0, 100.0, 0.0, 1.0)) == pytest.approx(3 * one)

@@ -57,6 +57,24 @@ def test_layers_and_what_stands_outside_them_are_the_whole_file(name):
     assert layers + outside == pytest.approx(stored_bytes(weights, model), rel=1e-12)
 
 
+def test_a_layer_alone_of_its_kind_has_all_of_its_bytes():
+    groups = tuple(group.model_copy(update={"count": 1}) for group in MODEL.groups)
+    alone = layer_weights(Model(id="m", name="m", hidden=HIDDEN, vocab=VOCAB, groups=groups), W8)
+    several = layer_weights(MODEL, W8)
+    assert [layer.total for layer in alone] == pytest.approx([several[0].total, several[2].total])
+
+
+def test_towers_and_unused_prediction_layers_serve_no_token():
+    told = 0
+    for model in library().models.values():
+        for one in params_by_role(model):
+            if one.role in {"towers", "prediction"}:
+                told += 1
+                assert one.params > 0
+                assert one.used == 0
+    assert told > 2
+
+
 def test_parameters_by_role():
     roles = {one.role: one for one in params_by_role(MODEL)}
     assert roles["attention"].params == roles["attention"].used == 5 * MIXER

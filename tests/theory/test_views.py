@@ -14,10 +14,11 @@ from slmopt.specs.library import library
 from slmopt.specs.model import Attention, Latent, LayerGroup, Mlp, Model, State
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.specs.setup import Setup, resolve
-from slmopt.theory import batching, first_token, roofline_points, speculation
+from slmopt.theory import batching, first_token, memory, roofline_points, speculation
 from slmopt.theory.batch_points import batching_view
 from slmopt.theory.cache_growth import CacheGrowth, cache_growth
 from slmopt.theory.evaluation import evaluate
+from slmopt.theory.offload_curve import layers_curve
 from slmopt.theory.roofline import ceiling_roof
 from slmopt.theory.speculation_curves import speculation_curves
 
@@ -81,7 +82,9 @@ def test_without_a_memory_four_times_the_batch_is_shown():
     assert batching_view(evaluate(asked(device=card, batch=50, context=4000))).reach == 200
     # 64 and no more are shown on a linear axis.
     assert batching_view(evaluate(asked(device=card, batch=16, context=4000))).linear
-    assert not batching_view(evaluate(asked(device=card, batch=17, context=4000))).linear
+    held = batching_view(evaluate(asked(context=1936)))
+    assert (held.fit, held.linear) == (65, False)
+    assert batching_view(evaluate(asked(device=card, batch=30_000, context=4000))).reach == 100_000
     small = {**CARD, "capacity_gb": 15}
     assert batching_view(evaluate(asked(device=small, context=4000))).reach == 4
     view = batching_view(evaluate(asked(batch=31, context=4000)))
@@ -169,6 +172,12 @@ def test_a_model_s_own_limit_and_window_widen_the_contexts():
         .groups[1]
         .model_copy(update={"attention": Attention(heads=1, kv_heads=1, head_dim=1, window=1)}),
     )
+    two = (
+        mixed()
+        .groups[1]
+        .model_copy(update={"attention": Attention(heads=1, kv_heads=1, head_dim=1, window=2)}),
+    )
+    assert grown(model=mixed().model_copy(update={"groups": two})).growing == 3 * 4
     fixed = grown(model=mixed().model_copy(update={"groups": groups}))
     assert fixed.growing == 0
 
@@ -208,6 +217,8 @@ def test_the_longest_prompt_within_a_target(milliseconds, tokens):
 
 def test_every_prompt_is_in_time_where_the_target_is_far():
     assert first_token.longest_prompt(setup(), 1e9) is None
+    far = first_token.longest_prompt(setup(), 7e8 * FLOPS / PEAK)
+    assert far == pytest.approx(7e8, rel=1e-6)
     slow = first_token.longest_prompt(setup(), 70e-3, "slow")
     assert slow is not None
     assert slow < 2000
@@ -266,7 +277,12 @@ def test_telling_contexts(context, contexts):
 def test_telling_contexts_where_no_crossover_ends():
     windowed = evaluate(scenario({"model": mixed(), "device": {"bandwidth_gbs": 2000}, "context": 1600}))
     assert roofline_points.telling_contexts(windowed) == (0, 200, 1600, 10_000)
-    for context, contexts in ((799, (0, 799, 5000)), (800, (0, 100, 800, 5000)), (50, (0, 50, 1000))):
+    for context, contexts in (
+        (799, (0, 799, 5000)),
+        (800, (0, 100, 800, 5000)),
+        (50, (0, 50, 1000)),
+        (2600, (0, 500, 2600, 20_000)),
+    ):
         few = evaluate(scenario({"model": mixed(), "device": {"bandwidth_gbs": 2000}, "context": context}))
         assert roofline_points.telling_contexts(few) == contexts
 
@@ -306,3 +322,32 @@ def test_where_a_line_through_two_gaps_meets_zero():
     # It stays above: the second point.
     assert batching._root(points, np.array([0.3, 0.1])) == 20.0
     assert batching._root(points, np.array([0.3, 0.0])) == pytest.approx(20.0)
+
+
+def test_sequences_that_fit_against_context():
+    curve = memory.context_curve(setup(context=4000))
+    assert (len(curve.context), curve.context[0], curve.context[-1]) == (
+        97,
+        pytest.approx(250),
+        pytest.approx(131_072),
+    )
+    assert curve.now == (4000.0, 31.0)
+    assert curve.doubled == 15.0
+    assert memory.context_curve(setup(context=100)).context[0] == pytest.approx(100)
+    assert memory.context_curve(setup(context=100_000)).context[-1] == pytest.approx(200_000)
+    assert memory.context_curve(setup(context=0, prompt=1, output=1)).now[0] == 1.0
+
+
+def test_what_a_card_holds_at_each_number_of_layers():
+    card = {**CARD, "capacity_gb": 10}
+    host = {"bandwidth_gbs": 50, "peak_tflops": 1, "capacity_gb": 64}
+    found = layers_curve(
+        asked(device=card, host=host, engine="llama.cpp", gpu_layers=8, context=1024, buffers_gb=1.0)
+    )
+    assert found.layers.tolist() == list(range(33))
+    assert (found.now, found.whole, found.memory_known) == (8, 32, True)
+    each = (WEIGHTS + 1024 * TOKEN) / 32
+    assert found.card_bytes == pytest.approx(1e9 + found.layers * each)
+    assert found.fit == math.floor((10e9 - 1e9) / each)
+    assert found.speed(32) == pytest.approx(float(found.ceiling[-1]))
+    assert found.speed(99) == found.speed(32)
