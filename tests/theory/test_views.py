@@ -14,9 +14,10 @@ from slmopt.specs.library import library
 from slmopt.specs.model import Attention, Latent, LayerGroup, Mlp, Model, State
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.specs.setup import Setup, resolve
-from slmopt.theory import batching, first_token, memory, roofline_points, speculation
+from slmopt.theory import batching, first_token, roofline_points, speculation
 from slmopt.theory.batch_points import batching_view
 from slmopt.theory.cache_growth import CacheGrowth, cache_growth
+from slmopt.theory.context_curve import context_curve
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.offload_curve import layers_curve
 from slmopt.theory.roofline import ceiling_roof
@@ -325,7 +326,7 @@ def test_where_a_line_through_two_gaps_meets_zero():
 
 
 def test_sequences_that_fit_against_context():
-    curve = memory.context_curve(setup(context=4000))
+    curve = context_curve(setup(context=4000))
     assert (len(curve.context), curve.context[0], curve.context[-1]) == (
         97,
         pytest.approx(250),
@@ -333,9 +334,9 @@ def test_sequences_that_fit_against_context():
     )
     assert curve.now == (4000.0, 31.0)
     assert curve.doubled == 15.0
-    assert memory.context_curve(setup(context=100)).context[0] == pytest.approx(100)
-    assert memory.context_curve(setup(context=100_000)).context[-1] == pytest.approx(200_000)
-    assert memory.context_curve(setup(context=0, prompt=1, output=1)).now[0] == 1.0
+    assert context_curve(setup(context=100)).context[0] == pytest.approx(100)
+    assert context_curve(setup(context=100_000)).context[-1] == pytest.approx(200_000)
+    assert context_curve(setup(context=0, prompt=1, output=1)).now[0] == 1.0
 
 
 def test_what_a_card_holds_at_each_number_of_layers():
