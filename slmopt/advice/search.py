@@ -18,13 +18,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from slmopt.advice.cache_techniques import quantise_cache
+from slmopt.advice.draft_techniques import speculate
 from slmopt.advice.prompt_techniques import cache_prefix
 from slmopt.advice.quality import Scores
 from slmopt.advice.weight_techniques import RUNGS, format_of
 from slmopt.specs.formats import WeightFormat
 from slmopt.specs.library import library
 from slmopt.specs.scenario import Scenario
-from slmopt.specs.setup import resolve
+from slmopt.specs.setup import Setup, resolve
 from slmopt.specs.weights import bits_per_weight
 from slmopt.theory.forward import PassCost, forward
 from slmopt.theory.holders import holders
@@ -33,6 +34,7 @@ from slmopt.theory.memory import capacity, sequences_that_fit
 from slmopt.theory.residency import load_seconds
 from slmopt.theory.roof import Roof, pass_time
 from slmopt.theory.roofline import estimate_roof, setup_terms
+from slmopt.theory.speculation import speedup
 from slmopt.theory.static_groups import steps_per_token
 
 Floats = npt.NDArray[np.float64]
@@ -73,7 +75,10 @@ class Variant:
 
 @lru_cache(maxsize=16)
 def variants(s: Scenario) -> tuple[Variant, ...]:
-    """The scenario's own format and each precision, each as it is, with an 8-bit cache, and with both that and the prefix cached."""
+    """The scenario's own format and each precision, each as it is, with an 8-bit cache, then the prefix cached too, then drafting.
+
+    A draft has the length that is best on the scenario's own device.
+    """
     setup = resolve(s)
     formats: dict[str, WeightFormat] = {}
     sixteen = (
@@ -93,11 +98,16 @@ def variants(s: Scenario) -> tuple[Variant, ...]:
         smaller = base if cached.after is None else cached.after
         if cached.after is not None:
             rows.append(Variant(smaller, found.name, ident, cached.what, bits))
+        told = [cached.what] if cached.after is not None else []
         if s.shared_prefix > s.prefix_hit:
             prefix = cache_prefix(smaller)
             if prefix.after is not None:
-                words = ", ".join(part for part in (cached.what if cached.after else "", prefix.what) if part)
-                rows.append(Variant(prefix.after, found.name, ident, words, bits))
+                smaller, told = prefix.after, [*told, prefix.what]
+                rows.append(Variant(smaller, found.name, ident, ", ".join(told), bits))
+        drafted = speculate(smaller)
+        if drafted.after is not None:
+            words = " ".join((", ".join([*told, drafted.what]), drafted.assumed)).strip()
+            rows.append(Variant(drafted.after, found.name, ident, words, bits))
     return tuple(rows)
 
 
@@ -148,7 +158,8 @@ def _on_all_devices(variant: Variant) -> pd.DataFrame:
     fit = np.array([float(sequences_that_fit(setup, float(s.depth))) for setup in setups])
     power = np.array([np.nan if setup.power_w is None else setup.power_w for setup in setups])
     price = np.array([np.nan if setup.price_per_hour is None else setup.price_per_hour for setup in setups])
-    rate = s.batch / each / float(steps_per_token(s, "estimate"))
+    faster = _drafting(s, setups, decode_roofs)
+    rate = faster * s.batch / each / float(steps_per_token(s, "estimate"))
     return pd.DataFrame(
         {
             "device": [device.id for device in devices],
@@ -159,7 +170,7 @@ def _on_all_devices(variant: Variant) -> pd.DataFrame:
             "bits": variant.bits,
             "techniques": variant.techniques,
             "ttft_s": ttft,
-            "tpot_s": _times(step, decode_roofs) if s.output > 1 else np.nan,
+            "tpot_s": _times(step, decode_roofs) / faster if s.output > 1 else np.nan,
             "tokens_per_s": rate,
             "sequences": fit,
             "held_bytes": held,
@@ -171,6 +182,17 @@ def _on_all_devices(variant: Variant) -> pd.DataFrame:
             "price_per_million": price / 3600.0 / rate * 1e6,
         }
     )
+
+
+def _drafting(s: Scenario, setups: list[Setup], roofs: list[Roof]) -> Floats:
+    """How much faster drafting makes decode on each device; 1 where the scenario does not draft or lacks what it needs."""
+    if not s.draft_tokens or s.acceptance is None:
+        return np.ones(len(setups))
+    gains = (
+        float(speedup(setup, roof, s.acceptance, s.draft_tokens))
+        for setup, roof in zip(setups, roofs, strict=True)
+    )
+    return np.array([1.0 if np.isnan(gain) else gain for gain in gains])
 
 
 def _times(cost: PassCost, roofs: list[Roof]) -> Floats:
