@@ -45,13 +45,19 @@ function draw(place, printing) {
 
 const wide = stretch();
 const places = [...document.querySelectorAll(".plot")];
-const all = (printing) => places.forEach((place) => draw(place, printing));
-all(false);
-dark.addEventListener("change", () => all(false));
-addEventListener("beforeprint", () => all(true));
-addEventListener("afterprint", () => all(false));
+let printing = false;
+const all = () => places.forEach((place) => draw(place, printing));
+all();
+// A theme or a width that changes on the way to paper must not bring the screen's figures back.
+dark.addEventListener("change", all);
+for (const [event, begins] of [["beforeprint", true], ["afterprint", false]]) {
+  addEventListener(event, () => {
+    printing = begins;
+    all();
+  });
+}
 let pending;
 addEventListener("resize", () => {
   clearTimeout(pending);
-  pending = setTimeout(() => all(false), 150);
+  pending = setTimeout(all, 150);
 });
