@@ -38,6 +38,7 @@ _LEAST_SECONDS: Final = 15
 _TIMES_OVER: Final = 10
 """A mutant hangs, and counts as noticed, where a test takes the processor so many times longer than without it."""
 
+_MOST_DATA: Final = 3 << 30
 BROKEN: Final = 77
 """Exit code where a mutant could not be tried, which is no test's doing."""
 
@@ -177,6 +178,8 @@ class Bench:
         child = os.fork()
         if child == 0:
             _silence()
+            # A mutant may well ask for arrays without end.
+            resource.setrlimit(resource.RLIMIT_DATA, (_MOST_DATA, _MOST_DATA))
             if self.known.needs_loading(mutant):
                 most = int(4 * _LEAST_SECONDS + 3 * sum(self.known.seconds[test] for test in tests))
                 resource.setrlimit(resource.RLIMIT_CPU, (most, most))
