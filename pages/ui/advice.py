@@ -47,7 +47,7 @@ _WRONG = "_slmopt_scores_wrong"
 
 def waterfall(scenario: Scenario) -> None:
     """Gains stacked, for a measure and an order that the visitor chooses."""
-    left, right = st.columns([3, 2])
+    left, right = st.columns([7, 3])
     with left:
         measure = parts.segments("Measure", order_words.MEASURES, "reply", "plan_measure")
     with right:

@@ -55,9 +55,8 @@ def against_prompt(
             dy=-4,
         )
     )
-    flat = np.flatnonzero(first.compute_s > first.memory_s)
-    if flat.size and flat[0] > 0:
-        turn = float(first.x[flat[0]])
+    turn = first.compute_from
+    if turn is not None and first.x[0] < turn < first.x[-1]:
         shapes.append(limit_line(turn, name="turn"))
         notes.append(
             note(

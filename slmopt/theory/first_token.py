@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +17,24 @@ Curve = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PromptCurve:
-    """TTFT in seconds at each prompt length (tokens) or cached share: the ceiling and the estimate's levels."""
+    """TTFT in seconds at each prompt length (tokens) or cached share: the ceiling and the estimate's levels.
+
+    ``compute_from``: the prompt in tokens from which arithmetic decides, along prompts; None where none does.
+    """
 
     x: Curve
     ceiling: Curve
     estimate: dict[Level, Curve]
-    compute_s: Curve
-    memory_s: Curve
+    compute_from: int | None = None
 
 
 def prompt_curve(setup: Setup, points: int = 97) -> PromptCurve:
     """TTFT against prompt length, the cached part of the scenario kept as a share of the prompt."""
     s = setup.scenario
     prompts = np.geomspace(min(16.0, s.prompt), max(131_072.0, 2.0 * s.prompt), points)
-    return _curve(setup, prompts, prompts, prompts * (s.prefix_hit / s.prompt))
+    share = s.prefix_hit / s.prompt
+    found = _curve(setup, prompts, prompts, prompts * share)
+    return replace(found, compute_from=compute_bound_from(setup, share))
 
 
 def hit_curve(setup: Setup, points: int = 51) -> PromptCurve:
@@ -50,8 +54,6 @@ def _curve(setup: Setup, x: Curve, prompt: Curve, hit: Curve) -> PromptCurve:
             + load_seconds(setup, "estimate")
             for level in LEVELS
         },
-        compute_s=np.asarray(ceiling.compute_s),
-        memory_s=np.asarray(ceiling.memory_s),
     )
 
 
@@ -80,11 +82,22 @@ def longest_prompt(setup: Setup, target_s: float, level: Level | None = None) ->
     return low
 
 
-def compute_bound_from(setup: Setup) -> int | None:
-    """The shortest prompt whose prefill arithmetic decides, nothing cached; None where memory decides at every length."""
+def compute_bound_from(setup: Setup, cached_share: float = 0.0) -> int | None:
+    """The shortest prompt whose prefill arithmetic decides, this share of it cached; None where memory decides at every length."""
     roof = roofs(setup, "prefill")["ceiling"]
     if np.isnan(roof.peak):
         return None
-    prompts = np.unique(np.round(np.geomspace(1.0, 1e6, 4000)))
-    bound = prefill(setup, roof, prompts, np.zeros_like(prompts)).compute_bound
-    return int(prompts[int(np.argmax(bound))]) if bound.any() else None
+
+    def bound(prompts: Curve) -> npt.NDArray[np.bool_]:
+        return np.asarray(prefill(setup, roof, prompts, prompts * cached_share).compute_bound)
+
+    tried = np.unique(np.round(np.geomspace(1.0, 1e6, 200)))
+    found = np.flatnonzero(bound(tried))
+    if not found.size:
+        return None
+    at = int(found[0])
+    low, high = int(tried[at - 1]) if at else 0, int(tried[at])
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bound(np.array([float(middle)]))[0] else (middle, high)
+    return high

@@ -42,7 +42,7 @@ def ways_markdown(rows: tuple[Way, ...]) -> str:
     rule = "|---|---|---|---|---|---|"
     if entered:
         head, rule = f"{head} Your checking |", f"{rule}---|"
-    lines = [f"{head} |", f"{rule}---|"]
+    lines = [f"{head} Note |", f"{rule}---|"]
     for row in rows:
         cells = [
             WAYS[row.id],
