@@ -13,7 +13,6 @@ from slmopt.serving.asked import (
     NOTHING,
     REQUESTS,
     RESERVED,
-    TOKENS_A_PASS,
     Asked,
     Usual,
     asked,
@@ -55,7 +54,7 @@ def ask(evaluation: Evaluation) -> tuple[Asked, Trace]:
     usual = Usual(evaluation, None if slots is None else int(slots))
     with last:
         rate = number_entry("Requests/s", "sim_rate", usual.rate, whole=False, most=1e6)
-    entered = {"policy": first, "beside": beside, "slots": usual.chosen_slots, "rate": rate, **_more()}
+    entered = {"policy": first, "beside": beside, "slots": usual.chosen_slots, "rate": rate, **_more(usual)}
     chosen = choices({name: value for name, value in entered.items() if value is not None})
     trace: Trace = st.session_state.get(_TRACE)
     if trace is None and chosen.requests <= _FORESEEN:
@@ -90,7 +89,7 @@ def number_entry(
     return held
 
 
-def _more() -> dict[str, Any]:
+def _more(usual: Usual) -> dict[str, Any]:
     """The closed group: lengths, arrivals, budget, seed, a trace."""
     with st.expander(_state(), key="slm_sim_more"):
         first, second, third = st.columns(3)
@@ -110,7 +109,7 @@ def _more() -> dict[str, Any]:
             hit = number_entry("Prompts that hit (0 to 1)", "sim_hit", 1, whole=False, most=1, least=0)
             seed = number_entry("Seed", "sim_seed", 0, most=2**31 - 1, least=0)
             budget = number_entry(
-                "Tokens a pass, chunked", "sim_budget", TOKENS_A_PASS, most=1_000_000, least=2
+                "Tokens a pass, chunked", "sim_budget", usual.budget, most=1_000_000, least=2
             )
         _trace_field()
         st.markdown(

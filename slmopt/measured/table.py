@@ -16,9 +16,7 @@ import numpy as np
 import pandas as pd
 
 from slmopt.measured.distinct import alike
-from slmopt.measured.table_columns import COLUMNS, DTYPES, FACTS, NAMES, Column, Kind
-
-__all__ = ["COLUMNS", "DTYPES", "FACTS", "NAMES", "Column", "Kind"]
+from slmopt.measured.table_columns import COLUMNS, DTYPES, NAMES, Kind
 
 SKIPPED_NAMES: Final[tuple[str, ...]] = ("source_file", "row", "why")
 

@@ -159,6 +159,3 @@ COLUMNS: Final[tuple[Column, ...]] = (
 
 NAMES: Final[tuple[str, ...]] = tuple(column.name for column in COLUMNS)
 DTYPES: Final[dict[str, Kind]] = {column.name: column.dtype for column in COLUMNS}
-
-# What places a row against a ceiling and that no measurement can supply: a page asks for those that a file lacks.
-FACTS: Final[tuple[str, ...]] = ("model", "weight_format", "cache_k", "device", "device_count")

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Final
 
 from slmopt.measured.readers.registry import MODULES
-from slmopt.measured.table import COLUMNS
+from slmopt.measured.table_columns import COLUMNS
 
 _HEAD: Final = """# Benchmark formats
 

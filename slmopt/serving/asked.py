@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError
 
 from slmopt.serving.frontier import sustained_rate
-from slmopt.serving.policy import ADMISSIONS, Policy, policy
+from slmopt.serving.policy import ADMISSIONS, MOST_BUDGET, Policy, policy, tokens_a_step
 from slmopt.serving.traffic import ArrivalKind, LengthKind, Traffic, traffic
 from slmopt.specs.base import Spec, SpecError, sentence
 from slmopt.theory.evaluation import Evaluation
@@ -42,7 +42,7 @@ class Choices(Spec):
     arrivals: ArrivalKind = "poisson"
     hit_rate: Annotated[float, Field(ge=0, le=1)] = 1.0
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-    budget: Annotated[int, Field(ge=2, le=1_000_000)] | None = None
+    budget: Annotated[int, Field(ge=2, le=MOST_BUDGET)] | None = None
 
 
 def choices(values: dict[str, object]) -> Choices:
@@ -55,7 +55,7 @@ def choices(values: dict[str, object]) -> Choices:
 
 @dataclass(frozen=True)
 class Usual:
-    """What counts where a choice is left open: slots that memory has room for, and a rate that loads them by 70 %."""
+    """What counts where a choice is left open: slots that memory has room for, a rate that loads them by 70 %, a pass's tokens."""
 
     evaluation: Evaluation
     chosen_slots: int | None = None
@@ -65,6 +65,15 @@ class Usual:
         """Sequences at once."""
         fit = self.evaluation.capacity.max_sequences
         return self.chosen_slots or max(1, min(SLOTS, fit or SLOTS))
+
+    @property
+    def budget(self) -> int:
+        """Tokens a pass, prompts in chunks: everyone's next ones, and the scenario's chunk or another piece of a prompt."""
+        s = self.evaluation.setup.scenario
+        decoding = self.slots * tokens_a_step(s)
+        if s.prefill_chunk_tokens is not None:
+            return min(MOST_BUDGET, decoding + s.prefill_chunk_tokens)
+        return max(TOKENS_A_PASS, decoding + _ROOM_FOR_A_PIECE)
 
     @cached_property
     def rate(self) -> float:
@@ -95,9 +104,7 @@ def asked(evaluation: Evaluation, chosen: Choices) -> Asked:
             "hit_rate": chosen.hit_rate,
         }
     )
-    # Room for everyone's next tokens, those drafted too, and a piece of a prompt.
-    least = usual.slots * (1 + s.draft_tokens) + _ROOM_FOR_A_PIECE
-    budget = chosen.budget or max(TOKENS_A_PASS, least)
+    budget = chosen.budget or usual.budget
     kinds = [kind for kind in (chosen.policy, chosen.beside) if kind != NOTHING]
     policies = (_policy(kind, s.allocation, usual.slots, budget) for kind in dict.fromkeys(kinds))
     return Asked(made, tuple(policies), chosen.seed)

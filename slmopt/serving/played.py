@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slmopt.serving.outcome import Outcome, outcome
-from slmopt.serving.policy import SLOTS, Policy
+from slmopt.serving.policy import MOST_BUDGET, SLOTS, Policy, tokens_a_step
 from slmopt.serving.simulate import Progress, simulate
 from slmopt.serving.traffic import Lengths, Traffic
 from slmopt.specs.base import SpecError
@@ -95,8 +95,7 @@ def policy_of(e: Evaluation, slots: int | None = None) -> Policy:
         return Policy(admission="static", memory=s.allocation, slots=count)
     if s.prefill_chunk_tokens is None:
         return Policy(memory=s.allocation, slots=count)
-    width = 1 + (s.draft_tokens if s.acceptance is not None else 0)
-    budget = min(1_000_000, s.prefill_chunk_tokens + count * width)
+    budget = min(MOST_BUDGET, s.prefill_chunk_tokens + count * tokens_a_step(s))
     return Policy(admission="chunked", memory=s.allocation, slots=count, token_budget=budget)
 
 

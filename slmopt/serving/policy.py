@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pydantic import Field, ValidationError, model_validator
 
 from slmopt.specs.base import Spec, SpecError, sentence
-from slmopt.specs.scenario import Allocation
+from slmopt.specs.scenario import Allocation, Scenario
 from slmopt.specs.setup import Setup
 from slmopt.theory.engines import cache_of, total_bytes
 from slmopt.theory.holders import only
@@ -22,6 +22,9 @@ Rates = Level | Literal["ceiling"]
 
 SLOTS = 256
 """Sequences at once where none are given: vLLM's default for --max-num-seqs on most devices (engine arguments, 2025)."""
+
+MOST_BUDGET = 1_000_000
+"""Tokens a pass, at most."""
 
 WATERMARK = 0.01
 """Share of the cache that stays free when a request is admitted to a paged cache in use, as in vLLM's scheduler
@@ -44,7 +47,7 @@ class Policy(Spec):
     admission: Admission = "continuous"
     memory: Allocation = "paged"
     slots: Annotated[int, Field(ge=1, le=100_000)] = SLOTS
-    token_budget: Annotated[int, Field(ge=2, le=1_000_000)] = 2048
+    token_budget: Annotated[int, Field(ge=2, le=MOST_BUDGET)] = 2048
     rates: Rates = "typical"
 
     @model_validator(mode="after")
@@ -55,6 +58,11 @@ class Policy(Spec):
                 "would leave no room for a prompt"
             )
         return self
+
+
+def tokens_a_step(s: Scenario) -> int:
+    """Tokens that each sequence takes in a decode pass: its next one, and those drafted where drafts can be accepted."""
+    return 1 + (s.draft_tokens if s.acceptance is not None else 0)
 
 
 def policy(values: dict[str, object]) -> Policy:

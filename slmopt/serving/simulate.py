@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from slmopt.serving.admission import POLICIES
 from slmopt.serving.costs import costs
-from slmopt.serving.policy import Policy, Pool, pool
+from slmopt.serving.policy import Policy, Pool, pool, tokens_a_step
 from slmopt.serving.server import Server
 from slmopt.serving.traffic import LONGEST, Requests
 from slmopt.specs.base import SpecError
@@ -101,8 +101,7 @@ def simulate(
 
 
 def _check(setup: Setup, policy: Policy) -> None:
-    s = setup.scenario
-    width = 1 + (s.draft_tokens if s.acceptance is not None else 0)
+    width = tokens_a_step(setup.scenario)
     if policy.admission == "chunked" and policy.token_budget <= policy.slots * width:
         raise SpecError(
             f"token_budget = {policy.token_budget} tokens: with {policy.slots} slots of {width} tokens each it must be "

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from slmopt.measured.detect import read_benchmark, read_many
-from slmopt.measured.table import DTYPES, NAMES, ReadResult
+from slmopt.measured.table import ReadResult
+from slmopt.measured.table_columns import DTYPES, NAMES
 from slmopt.measured.text import UnreadableFile
 from tests.shared import SHARED
 

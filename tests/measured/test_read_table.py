@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from slmopt.measured import table
-from slmopt.measured.table import COLUMNS, DTYPES, NAMES, ReadResult, Skip
+from slmopt.measured.table import ReadResult, Skip
+from slmopt.measured.table_columns import COLUMNS, DTYPES, NAMES
 
 
 def assert_schema(rows: pd.DataFrame) -> None:

@@ -14,7 +14,7 @@ from slmopt.measured.readers._names import read_name
 from slmopt.measured.readers._sheets import find_sheets
 from slmopt.measured.readers.mapping import Mapping, apply_mapping, guess_mapping, preview
 from slmopt.measured.readers.sources import tables_in
-from slmopt.measured.table import NAMES
+from slmopt.measured.table_columns import NAMES
 from slmopt.measured.text import UnreadableFile, decode
 from tests.measured.test_read_spreadsheets import sheet_xml, workbook
 from tests.measured.test_read_table import assert_schema

@@ -166,3 +166,9 @@ def test_prompts_that_miss_the_cache_wait_longer():
 def test_what_the_scenarios_server_does_is_played_first(serving, policy):
     app = open_page("simulate_page", **QUICK, **serving)
     assert app.selectbox(key="sim_policy").value == policy
+
+
+def test_the_scenarios_chunk_is_what_a_pass_takes_of_a_prompt():
+    app = open_page("simulate_page", **QUICK, prefill_chunk_tokens="256")
+    app.selectbox(key="sim_beside").set_value("nothing").run()
+    assert answer(app) == plain(simulation.answer(expected("chunked", token_budget=256 + 8)))

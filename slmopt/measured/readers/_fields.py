@@ -20,7 +20,7 @@ from slmopt.measured.readers._cells import (
 )
 from slmopt.measured.readers._columns import Columns, Texts, choose, every, map_text, same_text, stated
 from slmopt.measured.readers._guess import Choice
-from slmopt.measured.table import NAMES
+from slmopt.measured.table_columns import NAMES
 
 PHASES: Final = {
     "decode": "decode", "tg": "decode", "generation": "decode", "gen": "decode", "generate": "decode", "tg128": "decode",
