@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import streamlit as st
@@ -248,10 +249,19 @@ def slider_view(name: str, preset: float | None, *, place: str, labelled: bool =
     A value between the stops is a stop of its own while it lasts, so that the slider never shows another than the field.
     Where neither field nor preset has one it stands at "–", before the first stop.
     """
-    field = FIELDS[name]
-    key = f"_slider_{place}_{name}"
     now = value_of(name)
-    at = now if now is not None else preset
+    slider.slider(
+        _stops(name, now if now is not None else preset),
+        key=f"_slider_{place}_{name}",
+        field=name,
+        labelled=labelled,
+        moved=_take,
+    )
+
+
+@lru_cache(maxsize=512)
+def _stops(name: str, at: float | None) -> slider.Stops:
+    field = FIELDS[name]
     stops = list(field.steps)
     if at is not None and _plain(at, field) not in {_plain(stop, field) for stop in stops}:
         stops = sorted([*stops, at])
@@ -259,13 +269,7 @@ def slider_view(name: str, preset: float | None, *, place: str, labelled: bool =
     if at is None:
         values.insert(0, None)
     texts = [_plain(value, field) for value in values]
-    slider.slider(
-        slider.Stops(field.label, tuple(values), tuple(texts), texts.index(_plain(at, field))),
-        key=key,
-        field=name,
-        labelled=labelled,
-        moved=_take,
-    )
+    return slider.Stops(field.label, tuple(values), tuple(texts), texts.index(_plain(at, field)))
 
 
 def _stop(value: float, field: Field) -> float | int:

@@ -1,7 +1,9 @@
 """The entry script: the frame around every page. Streamlit runs it on each interaction, then the page."""
 
 import gc
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -69,7 +71,7 @@ def main() -> None:
     present.stage()
     if not state.panel_stands():
         # Only drawn fields take what the address says.
-        _panel()
+        _panel(None)
         state.offer(reading.values())
         _page(page)
         return
@@ -78,14 +80,14 @@ def main() -> None:
     try:
         _page(page)
     finally:
-        _panel()
+        _panel(held)
     if reading.values() != held:
         st.rerun()
 
 
-def _panel() -> None:
+def _panel(held: Mapping[str, Any] | None) -> None:
     with st.sidebar:
-        panel.scenario_panel()
+        panel.scenario_panel(held)
     state.panel_drawn()
 
 

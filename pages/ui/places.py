@@ -12,7 +12,7 @@ from pages.ui.fields import number_field, value_of
 from slmopt.specs.library import library
 from slmopt.specs.model import Model
 from slmopt.specs.places import HOST
-from slmopt.specs.scenario import Parallel
+from slmopt.specs.scenario import Parallel, Scenario
 from slmopt.specs.setup import Setup
 from slmopt.theory.engine_llama import MICRO_BATCH
 from slmopt.theory.engines import MEMORY_SHARE
@@ -59,7 +59,8 @@ def values(engine: str, model: Model) -> Mapping[str, Any]:
     held: dict[str, Any] = {name: value_of(name) if name in apply else None for name in NUMBERS}
     state = st.session_state
     chosen = state.get("parallel")
-    held["parallel"] = chosen if "parallel" in apply and chosen in _ways(model) else None
+    chooses = "parallel" in apply and chosen in _ways(model) and chosen != Scenario().parallel
+    held["parallel"] = chosen if chooses else None
     held["full_windows"] = True if "full_windows" in apply and state.get("full_windows") else None
     held["host"] = _host(state.get("host")) if "host" in apply else None
     return held

@@ -22,11 +22,11 @@ SAME = "same as K"
 AUTO = "the engine's own"
 NO_DRAFT = "none"
 SAME_DEVICE = "the same device"
-_PLAIN = ("allocation", "batching", "residency", "attention_kernels")
+_PLAIN = ("engine", "allocation", "batching", "residency", "attention_kernels")
 
 
 def values() -> dict[str, Any]:
-    """Every field's value by the scenario's names; None where the preset's stands."""
+    """Every field's value by the scenario's names; None where the preset's stands, drawn or not."""
     presets = library()
     chosen: dict[str, Any] = {
         "model": picked("model", presets.models, DEFAULT.model, own.models()),
@@ -35,9 +35,8 @@ def values() -> dict[str, Any]:
         "cache_k": picked("cache_k", presets.caches, DEFAULT.cache_k),
         "draft_model": picked("draft_model", presets.models, None, own.models()),
         "cache_v": picked("cache_v", presets.caches, None),
-        "engine": st.session_state.get("engine"),
         "compute": _unless(AUTO, st.session_state.get("compute")),
-        **{name: st.session_state.get(name) for name in _PLAIN},
+        **{name: _unless(getattr(DEFAULT, name), st.session_state.get(name)) for name in _PLAIN},
     }
     if chosen["draft_model"] is not None:
         chosen["draft_device"] = picked("draft_device", presets.devices, None)

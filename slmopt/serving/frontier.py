@@ -13,14 +13,16 @@ add takes as long as what is read once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from slmopt.specs.scenario import Scenario
 from slmopt.theory.batching import largest_batch_within
-from slmopt.theory.evaluation import Evaluation, Phases
+from slmopt.theory.evaluation import Evaluation, Phases, evaluate
 from slmopt.theory.latency import decode_step, prefill
 from slmopt.theory.roofline import LEVELS
 from slmopt.theory.static_groups import steps_per_token
@@ -91,27 +93,32 @@ class Frontier:
 
 def frontier(evaluation: Evaluation) -> Frontier:
     """The frontier of a scenario; where not even one sequence fits it shows what would be."""
-    setup, fit = evaluation.setup, evaluation.capacity.max_sequences
-    s = setup.scenario
-    reach = min(_FARTHEST, max(1, fit if fit is not None else max(_UNBOUNDED, s.batch)))
+    return _frontier(evaluation.setup.scenario)
+
+
+@lru_cache(maxsize=64)
+def _frontier(scenario: Scenario) -> Frontier:
+    evaluation = evaluate(scenario)
+    fit = evaluation.capacity.max_sequences
+    reach = min(_FARTHEST, max(1, fit if fit is not None else max(_UNBOUNDED, scenario.batch)))
     batch = np.unique(np.rint(np.geomspace(1.0, max(2, reach), _POINTS)))
-    phases = _phases(evaluation)
-    lines = {name: _line(phase, batch) for name, phase in phases.items()}
+    lines = {name: _line(phase, batch) for name, phase in _phases(evaluation).items()}
     typical = lines["typical"]
     knee = int(batch[int(np.argmax(typical.decode * typical.user))])
     allowed = _allowed(evaluation, reach)
     most = allowed.get("typical", reach)
+    now, at_knee, largest, best = _places(evaluation, (scenario.batch, min(knee, reach), reach, max(1, most)))
     return Frontier(
         evaluation=evaluation,
         batch=batch,
         fit=fit,
         reach=reach,
         lines=lines,
-        now=_place(evaluation, s.batch),
-        knee=_place(evaluation, min(knee, reach)),
-        largest=_place(evaluation, reach),
+        now=now,
+        knee=at_knee,
+        largest=largest,
         allowed=allowed,
-        best=_place(evaluation, most) if most and fit != 0 else None,
+        best=best if most and fit != 0 else None,
     )
 
 
@@ -132,11 +139,14 @@ def _line(phase: Phases, batch: Array) -> Line:
     return Line(device, batch / step, 1.0 / step, price / device, power / device)
 
 
-def _place(evaluation: Evaluation, batch: int) -> Place:
-    at = np.array([float(batch)])
+def _places(evaluation: Evaluation, batches: Sequence[int]) -> list[Place]:
+    at = np.array(batches, float)
     ceiling, about = _line(evaluation.ceiling, at), _line(evaluation.typical, at)
-    one = (ceiling.device, ceiling.user, about.device, about.user, about.cost, about.energy)
-    return Place(batch, *(float(values[0]) for values in one))
+    columns = (ceiling.device, ceiling.user, about.device, about.user, about.cost, about.energy)
+    return [
+        Place(batch, *map(float, values))
+        for batch, values in zip(batches, np.stack(columns, axis=1), strict=True)
+    ]
 
 
 def _allowed(evaluation: Evaluation, reach: int) -> dict[str, int]:
@@ -160,4 +170,4 @@ def sustained_rate(evaluation: Evaluation, slots: int) -> float:
     """Requests/s that a device serves for ever with ``slots`` slots, as far as memory holds them; typical estimate."""
     fit = evaluation.capacity.max_sequences
     batch = max(1, slots if fit is None else min(slots, fit))
-    return _place(evaluation, batch).about_device / evaluation.setup.scenario.output
+    return _places(evaluation, [batch])[0].about_device / evaluation.setup.scenario.output

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from pages.ui import groups
+
+GROUPS = {group.key: group for group in groups.GROUPS}
 MAIN = Path(__file__).resolve().parents[2] / "pages" / "ui" / "main.py"
 
 
@@ -25,6 +28,21 @@ def go(app: AppTest, page: str) -> AppTest:
     app.switch_page(f"../{page}.py").run()
     assert not app.exception, app.exception
     return app
+
+
+def opened(app: AppTest, *groups: str) -> AppTest:
+    """Open these of the panel's groups: the fields of a closed one are drawn only where one of them is changed."""
+    for group in groups:
+        app.session_state[f"slm_group_{group}"] = True
+    return app.run()
+
+
+def title(app: AppTest, group: str) -> str:
+    """What a group of the panel is called, with the words that the style writes behind its name."""
+    name = next(one.label for one in app.expander if one.label == GROUPS[group].title)
+    rule = rf"slm_group_{group} summary p::after {{ content: \"([^\"]*)\"; }}"
+    styles = (element.proto.body for element in app.get("html"))
+    return name + next(found[1] for style in styles if (found := re.search(rule, style)))
 
 
 def said(app: AppTest) -> str:

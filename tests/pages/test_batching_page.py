@@ -7,7 +7,7 @@ from slmopt.theory.batch_points import batching_view
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import batching as words
 from tests.figures.roof_cases import CASES, SERVER, TARGETS
-from tests.pages.app import answer, figures, open_page, said, slider
+from tests.pages.app import answer, figures, open_page, opened, said, slider
 from tests.pages.app import shows as shows_words
 from tests.pages.test_roofline_page import ADDRESS
 
@@ -45,7 +45,7 @@ def test_a_preset_and_an_edit_change_the_numbers():
     app = open_page("batching_page", **ADDRESS)
     app.selectbox(key="model").set_value("7B, 8 KV heads (article)").run()
     assert shows(app, SERVER.change(model="article-7b-gqa"))
-    app.number_input(key="target_tpot_ms").set_value(10.0).run()
+    opened(app, "targets").number_input(key="target_tpot_ms").set_value(10.0).run()
     assert shows(app, SERVER.change(model="article-7b-gqa", target_tpot_ms=10.0))
 
 

@@ -5,7 +5,7 @@ import pytest
 from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import memory, overview
-from tests.pages.app import answer, open_page, said
+from tests.pages.app import answer, open_page, opened, said
 
 TARGETS = {"target_ttft_ms": 500.0, "target_tpot_ms": 40.0}
 LARGE = {"model": "llama-3.3-70b", **TARGETS}
@@ -49,7 +49,7 @@ def drawn(app):
     ],
 )
 def test_fields_are_drawn_where_they_apply(address, fields):
-    app = open_page("overview_page", **address)
+    app = opened(open_page("overview_page", **address), "engine")
     assert drawn(app) == fields
     assert ("full_windows" in {box.key for box in app.checkbox}) is False
 

@@ -12,7 +12,7 @@ from slmopt.theory.evaluation import evaluate
 from slmopt.theory.memory import longest_context
 from slmopt.words import memory, numbers, overview
 from slmopt.words import plan as plan_words
-from tests.pages.app import MAIN, answer, go, open_page, said
+from tests.pages.app import MAIN, answer, go, open_page, opened, said
 
 SERVER_ADDRESS = {
     "model": "7B, 32 KV heads (article)",
@@ -124,7 +124,7 @@ def test_what_cannot_be_gives_one_sentence_and_keeps_the_last_answer():
     ],
 )
 def test_impossible_entries_are_named(field, value, words):
-    app = open_page("overview_page")
+    app = opened(open_page("overview_page"), "prefix", "speculation")
     app.number_input(key=field).set_value(value).run()
     assert not app.exception
     shown = said(app)

@@ -6,7 +6,7 @@ from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import overview
 from slmopt.words import played as played_words
-from tests.pages.app import answer, go, open_page, said
+from tests.pages.app import answer, go, open_page, opened, said, title
 from tests.pages.test_scenario_pages import plain
 
 TARGETS = {"target_ttft_ms": 500.0, "target_tpot_ms": 40.0}
@@ -23,9 +23,11 @@ SERVED = {
 
 def test_the_group_is_closed_and_says_the_usual_way():
     app = open_page("overview_page")
-    group = next(one for one in app.expander if one.label.startswith("Serving"))
-    assert group.label == "Serving · continuous, resident"
+    assert title(app, "serving") == "Serving · continuous, resident"
+    group = next(one for one in app.expander if one.label == "Serving")
     assert not group.proto.expanded
+    assert not {box.key for box in app.selectbox} & {"batching", "residency"}
+    opened(app, "serving")
     assert app.selectbox(key="batching").value == "continuous"
     assert app.number_input(key="output_spread").disabled
     assert app.number_input(key="storage_gbs").disabled
@@ -44,8 +46,7 @@ def test_an_address_brings_how_it_serves_and_every_page_says_so():
         "not fused",
     ):
         assert words in shown
-    group = next(one for one in app.expander if one.label.startswith("Serving"))
-    assert "cold start" in group.label
+    assert "cold start" in title(app, "serving")
     assert not app.number_input(key="storage_gbs").disabled
     for page in (
         "first_token_page",
@@ -60,7 +61,7 @@ def test_an_address_brings_how_it_serves_and_every_page_says_so():
 
 
 def test_fields_change_the_scenario_and_go_back():
-    app = open_page("plan_page", batch="8", prompt="4000")
+    app = opened(open_page("plan_page", batch="8", prompt="4000"), "serving")
     app.selectbox(key="residency").set_value("cold").run()
     app.number_input(key="prefill_chunk_tokens").set_value(512).run()
     held = app.session_state["_slmopt_valid"]

@@ -16,7 +16,7 @@ from slmopt.specs.scenario_file import to_file
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import overview
 from slmopt.words import share as words
-from tests.pages.app import answer, go, open_page, said
+from tests.pages.app import answer, go, open_page, opened, said
 from tests.pages.test_scenario_pages import SERVER, SERVER_ADDRESS
 
 OWN = {
@@ -115,7 +115,7 @@ def test_a_scenario_file_sets_the_whole_panel():
     go(app, "overview_page")
     assert answer(app) == overview.answer(evaluate(SERVER)).replace("**", "").replace("\u00a0", " ")
     assert app.number_input(key="prompt").value is None
-    assert app.number_input(key="draft_tokens").value is None
+    assert opened(app, "speculation").number_input(key="draft_tokens").value is None
 
 
 def test_the_link_follows_a_file_at_once_and_opens_the_same_scenario():

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import panel, pins, places, state
+from pages.ui import groups, pins, places, state
 from slmopt.specs.base import SpecError
 from slmopt.specs.library import library, preset_root
 from slmopt.specs.scenario import Scenario, scenario
@@ -66,7 +66,7 @@ class Walk:
 
     def step(self) -> None:
         """One thing that a visitor may do."""
-        steps = [self.number] * 6 + [self.choice] * 3 + [self.turn] * 4
+        steps = [self.number] * 6 + [self.choice] * 3 + [self.turn] * 4 + [self.group] * 2
         steps += [
             self.pin,
             self.unpin,
@@ -118,9 +118,26 @@ class Walk:
     def tell(self, *words: object) -> None:
         self.told.append(" ".join(map(str, words)))
 
+    def group(self) -> None:
+        """A group of the panel, opened or closed: what is entered in it stays."""
+        key = f"slm_group_{self.random.choice(groups.GROUPS).key}"
+        self.tell("open or close", key)
+        self.app.session_state[key] = not self.app.session_state[key]
+        self.app.run()
+
+    def see(self, name: str) -> None:
+        """Open the group that has this field, as whoever wants to change it does."""
+        for group in groups.GROUPS:
+            key = f"slm_group_{group.key}"
+            if name in group.names and not self.app.session_state[key]:
+                self.tell("open", group.key)
+                self.app.session_state[key] = True
+                self.app.run()
+
     def number(self) -> None:
         name = self.random.choice(WHOLE + REAL)
         value = self.random.choice(WHOLE_VALUES if name in WHOLE else REAL_VALUES)
+        self.see(name)
         if self.app.number_input(key=name).disabled:
             return
         self.tell("set", name, value)
@@ -131,6 +148,7 @@ class Walk:
         key = self.random.choice(
             [*RECORDS, "engine", "allocation", "batching", "residency", "attention_kernels"]
         )
+        self.see(key)
         box = self.app.selectbox(key=key)
         option = self.random.choice(box.options)
         self.tell("choose", key, option)
@@ -232,8 +250,11 @@ class Walk:
             return
         key = self.random.choice(found)
         self.press(key)
-        groups = (panel.HARDWARE, panel.TARGETS, panel.PREFIX, panel.DRAFT, (*panel.ASSUMED, *places.NUMBERS))
-        names = next(group for group in groups if f"reset_{group[0]}" == key)
+        of_groups = (
+            *(groups.HARDWARE, groups.TARGETS, groups.PREFIX, groups.DRAFT, groups.SERVING),
+            (*groups.ASSUMED, *places.NUMBERS),
+        )
+        names = next(group for group in of_groups if f"reset_{group[0]}" == key)
         self.entered.update(dict.fromkeys(names))
 
     def strange_link(self) -> None:
