@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pages.ui import pins
+from pages.ui import pins, turns
 from pages.ui.chart import payload
 from pages.ui.judging import sample
 from slmopt.figures.named import Named
@@ -143,7 +143,7 @@ def _answer(
     chosen: Choices,
     read_in: units.Units,
 ) -> bytes:
-    with units.using(read_in):
+    with turns.TURNS.turn(), units.using(read_in):
         found = foreseen(page, held, field, values, pinned, chosen)
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
 

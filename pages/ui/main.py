@@ -20,6 +20,7 @@ from pages.ui import (
     reading,
     sitemap,
     state,
+    turns,
 )
 from slmopt.advice.plan import plan
 from slmopt.theory.evaluation import evaluate
@@ -36,6 +37,7 @@ def settle() -> None:
     presets and the modules of an answer are loaded first, whatever page a visitor opens first.
     """
     quick_state.install()
+    turns.settle()
     evaluate(state.current())
     plan(state.current())
     gc.collect()
@@ -107,4 +109,5 @@ def _page(page: st.Page) -> None:
             page.run()
 
 
-main()
+with turns.TURNS.turn():
+    main()
