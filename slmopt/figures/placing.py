@@ -5,6 +5,10 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
 
 from slmopt.figures.theme import Spec
 
@@ -32,6 +36,12 @@ class Scale:
         if self.log:
             return self.length * math.log(value / self.low) / math.log(self.high / self.low)
         return self.length * (value - self.low) / (self.high - self.low)
+
+    def all_px(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The distances of many values."""
+        if self.log:
+            return self.length * np.log(values / self.low) / math.log(self.high / self.low)
+        return self.length * (values - self.low) / (self.high - self.low)
 
     def value(self, px: float) -> float:
         """The value at that distance."""
@@ -74,6 +84,7 @@ def decade_above(value: float) -> float:
     return float(10.0 ** math.ceil(math.log10(value) - 1e-9))
 
 
+@lru_cache(maxsize=4096)
 def width(text: str) -> float:
     """About how wide the text is drawn: its longest line, tags left out."""
     return max(len(re.sub(r"<[^>]*>", "", line)) for line in text.split("<br>")) * _CHARACTER_PX

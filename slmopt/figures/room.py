@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,9 +38,12 @@ class Box:
 
     def shared(self, other: Box) -> float:
         """The area that both cover."""
+        if self.right <= other.left or other.right <= self.left:
+            return 0.0
+        if self.top <= other.bottom or other.top <= self.bottom:
+            return 0.0
         across = min(self.right, other.right) - max(self.left, other.left)
-        up = min(self.top, other.top) - max(self.bottom, other.bottom)
-        return max(0.0, across) * max(0.0, up)
+        return across * (min(self.top, other.top) - max(self.bottom, other.bottom))
 
     def away(self, x: float, y: float) -> float:
         """How far a point is from the rectangle."""
@@ -65,20 +69,28 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line in px; ``weight`` says how much it matters that no label covers it."""
+    """A line in px, from left to right; ``weight`` says how much it matters that no label covers it."""
 
-    across: Array
-    up: Array
+    across: Sequence[float]
+    up: Sequence[float]
     weight: float = 1.0
 
     def ends(self, left: float, right: float) -> tuple[float, float]:
         """Its lowest and highest px between two px; an empty range where it does not reach there."""
-        start, end = max(left, float(self.across[0])), min(right, float(self.across[-1]))
+        start, end = max(left, self.across[0]), min(right, self.across[-1])
         if start > end:
             return math.inf, -math.inf
-        within = self.up[(self.across >= start) & (self.across <= end)]
-        values = [*np.interp([start, end], self.across, self.up), *within]
-        return float(min(values)), float(max(values))
+        first, after = bisect_left(self.across, start), bisect_right(self.across, end)
+        values = [self._at(start, first), self._at(end, after), *self.up[first:after]]
+        return min(values), max(values)
+
+    def _at(self, across: float, index: int) -> float:
+        """Its height at a px, which lies between the points before and at this index."""
+        if index == 0 or index == len(self.across):
+            return self.up[min(index, len(self.up) - 1)]
+        before, behind = self.across[index - 1], self.across[index]
+        share = (across - before) / (behind - before) if behind > before else 0.0
+        return self.up[index - 1] + share * (self.up[index] - self.up[index - 1])
 
 
 @dataclass(slots=True)
@@ -93,11 +105,11 @@ class Room:
 
     def curve(self, x: Sequence[float] | Array, y: Sequence[float] | Array, weight: float = 1.0) -> None:
         """A line that labels keep off."""
-        finite = [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(b)]
-        if finite:
-            across = np.asarray([self.x.px(a) for a, _ in finite])
-            up = np.asarray([self.y.px(max(b, self.y.low)) for _, b in finite])
-            self.curves.append(Curve(across, up, weight))
+        finite = np.isfinite(y)
+        across, up = np.asarray(x, float)[finite], np.asarray(y, float)[finite]
+        if len(up):
+            heights = self.y.all_px(np.fmax(up, self.y.low))
+            self.curves.append(Curve(self.x.all_px(across).tolist(), heights.tolist(), weight))
 
     def upright(self, x: float, low: float, high: float) -> None:
         """A vertical line between two data values."""
