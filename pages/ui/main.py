@@ -1,6 +1,5 @@
 """The entry script: the frame around every page. Streamlit runs it on each interaction, then the page."""
 
-import gc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from pages.ui import (
     panel,
     parts,
     present,
+    process,
     quick_state,
     reading,
     sitemap,
@@ -31,17 +31,11 @@ HERE = Path(__file__).resolve().parent
 
 @st.cache_resource(show_spinner=False)
 def settle() -> None:
-    """Take what lives as long as the server out of garbage collection: libraries, presets, a first answer.
-
-    Over what never dies a full collection takes longer than a whole page, and whoever is served meanwhile waits. So
-    presets and the modules of an answer are loaded first, whatever page a visitor opens first.
-    """
+    """Load what lives as long as the server, whatever page a visitor opens first: libraries, presets, a first answer."""
     quick_state.install()
-    turns.settle()
     evaluate(state.current())
     plan(state.current())
-    gc.collect()
-    gc.freeze()
+    process.settle()
 
 
 def navigation() -> st.Page:

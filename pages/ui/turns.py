@@ -7,7 +7,6 @@ whoever needs longer (to play requests, to read a file) keeps running, but no lo
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import deque
@@ -17,9 +16,6 @@ from typing import Final
 
 LONGEST_S: Final = 0.2
 """How long one run keeps others waiting."""
-
-_SWITCH_S: Final = 0.001
-# Python's own 5 ms are made for threads that compute. Here one answers browsers beside those that compute.
 
 
 class Turns:
@@ -72,8 +68,3 @@ class Turns:
 
 
 TURNS: Final = Turns()
-
-
-def settle() -> None:
-    """Let threads take over from each other sooner, in this process."""
-    sys.setswitchinterval(_SWITCH_S)
