@@ -69,14 +69,18 @@ class Phases:
         return 1.0 / float(self.decode.seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evaluation:
     """The ceiling, and the estimate as slow, typical and fast (p10, p50, p90 of what such devices reach)."""
 
     setup: Setup
     ceiling: Phases
     estimate: Mapping[Level, Phases]
-    capacity: Capacity
+
+    @cached_property
+    def capacity(self) -> Capacity:
+        """What fits in memory; found when first asked for, since a search over batches only asks for times."""
+        return capacity(self.setup)
 
     @property
     def typical(self) -> Phases:
@@ -93,5 +97,4 @@ def evaluate(scenario: Scenario) -> Evaluation:
         setup=setup,
         ceiling=Phases(setup, decode["ceiling"], first["ceiling"]),
         estimate={level: Phases(setup, decode[level], first[level]) for level in LEVELS},
-        capacity=capacity(setup),
     )

@@ -9,7 +9,7 @@ from slmopt.specs.library import library
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import guide
 from slmopt.words.glossary import help_for
-from tests.pages.app import go, open_page, said
+from tests.pages.app import go, open_page, opened, said
 
 FINDINGS = {
     "laptop-card": "Reading weights limits decode; first token may miss its target ◐",
@@ -48,7 +48,7 @@ def test_every_case_has_a_line_and_one_click_takes_it():
 
 
 def test_the_panel_explains_its_terms_from_the_glossary():
-    app = open_page("overview_page")
+    app = opened(open_page("overview_page"), "speculation", "engine")
     told = {box.label: box.help for box in (*app.sidebar.number_input, *app.sidebar.selectbox)}
     for label in (
         "Model",
