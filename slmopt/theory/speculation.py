@@ -18,6 +18,7 @@ import numpy as np
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.forward import Group, Kind, Numbers
+from slmopt.theory.halving import turns_true
 from slmopt.theory.latency import decode_step
 from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import ceiling_roof, estimate_roof, run, run_beside
@@ -148,14 +149,13 @@ def break_even(setup: Setup, roof: Roof, draft_tokens: int) -> float | None:
         return None
     if needed <= 1.0:
         return 0.0
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        passed = float(place_acceptance(middle, setup.scenario.draft_width))
-        # The sum form of E: cheaper than the array function, sixty times over.
-        reached = sum(passed**accepted for accepted in range(draft_tokens + 1)) >= needed
-        low, high = (low, middle) if reached else (middle, high)
-    return high
+
+    def reached(acceptance: float) -> bool:
+        passed = float(place_acceptance(acceptance, setup.scenario.draft_width))
+        # The sum form of E: cheaper than the array function, forty times over.
+        return sum(passed**accepted for accepted in range(draft_tokens + 1)) >= needed
+
+    return turns_true(reached, 0.0, 1.0)
 
 
 def best_length(setup: Setup, roof: Roof, acceptance: float) -> tuple[int, float]:
