@@ -166,7 +166,7 @@ def spread_time(
     groups: Sequence[Group],
     roof: Roof,
     kind: Kind,
-    stages: int = 1,
+    stages: int,
     weight_ratio: Numbers = 1.0,
 ) -> PassTime:
     """Time of a pass under the roof of all devices, through so many stages of layers.

@@ -90,13 +90,13 @@ def test_where_no_rate_is_known_nothing_comes_on_top_of_reading(overlap):
 @pytest.mark.parametrize("kind", ["ceiling", "estimate"])
 @pytest.mark.parametrize(
     ("sent", "messages", "link", "bound"),
-    # 1 byte/s a byte, half a second a message, beside 3 s of reading and 2 s of arithmetic.
+    # Half a second a byte, half a second a message, beside 3 s of reading and 2 s of arithmetic.
     [(1.0, 2.0, 2.0, "memory"), (2.0, 2.0, 3.0, "memory"), (0.5, 6.0, 3.5, "link"), (8.0, 1.0, 8.5, "link")],
 )
 def test_a_link_is_a_third_side_of_a_bound_and_comes_on_top_of_an_estimate(kind, sent, messages, link, bound):
     found = pass_time(
-        cost(2, 1, 1, 1, link_bytes=sent, messages=messages),
-        roof(kind=kind, link_bandwidth=1.0, link_latency_s=0.5),
+        cost(2, 1, 1, 1, link_bytes=2 * sent, messages=messages),
+        roof(kind=kind, link_bandwidth=2.0, link_latency_s=0.5),
     )
     assert float(found.link_s) == link
     assert float(found.seconds) == (max(3.0, link) if kind == "ceiling" else 3.0 + link)
@@ -353,3 +353,32 @@ def test_lengths_come_in_the_steps_that_a_fit_found_and_else_one_by_one():
     fit = {"bandwidth_gbs": 60, "cache_step": 2}
     assert {term.cache_step for term in setup_terms(resolve(question(calibration=fit)))} == {2}
     assert {term.cache_step for term in setup_terms(resolve(question()))} == {1}
+
+
+@pytest.mark.parametrize(("devices", "batch"), [(2, 2.0), (2, 4.0), (3, 6.0), (4, 3.0)])
+def test_a_micro_batch_takes_as_long_as_on_one_device_with_all_layers(devices, batch):
+    # So many are under way at once as there are stages or sequences.
+    alone = resolve(question(link_gbs=None, link_latency_us=None))
+    staged = resolve(question(devices=devices, parallel="pipeline", link_gbs=None, link_latency_us=None))
+    each = batch / min(devices, batch)
+    expected = decode_step(alone, ceiling_roof(alone, "decode"), each)
+    assert float(decode_step(staged, ceiling_roof(staged, "decode"), batch).seconds) == pytest.approx(
+        float(expected.seconds), rel=1e-12
+    )
+
+
+def test_each_phase_runs_at_its_own_unit_s_rate():
+    units = [{"name": "npu", "peak_tflops": {"any": 40}}, {"name": "cpu", "peak_tflops": {"any": 3}}]
+    device = {"bandwidth_gbs": 50, "units": units}
+    setup = resolve(question(device=device, prefill_unit="npu", decode_unit="cpu", compute_fraction=0.5))
+    for phase, rate in (("decode", 3e12), ("prefill", 40e12)):
+        assert ceiling_roof(setup, phase).peak == rate  # type: ignore[arg-type]
+        assert estimate_roof(setup, phase, "typical").peak == rate / 2  # type: ignore[arg-type]
+
+
+def test_a_draft_on_the_card_sends_nothing():
+    setup = resolve(question(**{**OFFLOADED, "link_latency_us": 1e6, "fixed_ms": 0.0}))
+    own = estimate_roof(setup, "decode", "typical")
+    found = run_beside(setup, setup.model, [decode_group(setup)], own)
+    assert (found.link_s, found.cost.messages) == (0.0, 0.0)
+    assert float(found.seconds) < 1.0
