@@ -27,7 +27,7 @@ def test_a_term_asks_for_nothing_unless_told():
 
 
 def test_half_the_layers_have_half_of_every_coefficient():
-    whole = Term("x", window=8.0, top_k=4.0, experts=6, active=2, **{n: 10.0 for n in COEFFICIENTS})
+    whole = Term("x", window=8.0, top_k=4.0, experts=6, active=2, **dict.fromkeys(COEFFICIENTS, 10.0))
     half = scaled(whole, 0.5)
     assert {getattr(half, name) for name in COEFFICIENTS} == {5.0}
     assert (half.window, half.top_k, half.experts, half.active) == (8.0, 4.0, 6, 2)
@@ -189,7 +189,7 @@ def test_a_state_by_hand():
         scan_flops=9,
         matrices=(Matrix(role="ssm_in", rows=4, cols=5),),
     )
-    found = [t for t in operator_terms(model_of(LayerGroup(count=3, state=state)), W4, K, V)]
+    found = list(operator_terms(model_of(LayerGroup(count=3, state=state)), W4, K, V))
     (own,) = [t for t in found if t.operator == "state"]
     # Two bytes an element.
     assert (own.state_bytes, own.token_flops) == (3 * 23 * 2, 27.0)
