@@ -127,9 +127,7 @@ def speedup(
     """E·T(B, 1, c) / (k·T_draft + T(B, k + 1, c)); 1 at k = 0. Arrays broadcast."""
     k = np.asarray(draft_tokens, dtype=np.float64)
     step = decode_step(setup, roof, batch).seconds
-    spent = np.where(k > 0, k * draft_seconds(setup, roof, batch), 0.0) + verify_seconds(
-        setup, roof, k, batch
-    )
+    spent = k * draft_seconds(setup, roof, batch) + verify_seconds(setup, roof, k, batch)
     accepted = place_acceptance(acceptance, setup.scenario.draft_width)
     return np.where(k > 0, expected_tokens(accepted, k) * step / spent, 1.0)
 

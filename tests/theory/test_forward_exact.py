@@ -52,6 +52,12 @@ def test_visible_cached_tokens_are_those_that_the_next_one_sees(size):
         assert visible_cached(float(past), 4.0, top_k=float(size)) == min(past, 3, size)
 
 
+def test_a_cost_sends_nothing_and_feeds_a_token_unless_told():
+    bare = PassCost(1.0, 2.0, 3.0, 4.0)
+    assert (bare.link_bytes, bare.messages, bare.tokens, bare.score_bytes) == (0.0, 0.0, 1.0, 0.0)
+    assert (bare.bytes, bare.flops, bare.intensity) == (3.0, 7.0, 7 / 3)
+
+
 def cost_of(term: Term, *groups: Group, kind: str = "ceiling") -> PassCost:
     return forward([term], groups, kind)  # type: ignore[arg-type]
 
