@@ -84,6 +84,33 @@ def test_lengths_count_in_steps_and_what_is_written_does_not(step, unfused):
         assert plain.score_bytes == 0.0
 
 
+def test_lengths_between_whole_tokens_stay_where_they_come_one_by_one():
+    # The mean of several steps may lie between two of them.
+    term = Term("attention", cache_bytes=8.0, pair_flops=6.0)
+    found = cost_of(term, Group(1.0, 1.0, 3.5), kind="estimate")
+    assert (found.cache_bytes, found.attention_flops) == (8 * 4.5, 6 * 4.5)
+
+
+def test_arrays_come_out_as_arrays_and_numbers_as_numbers():
+    terms = [
+        Term("mlp", weight_bytes=5.0, token_flops=2.0),
+        Term("attention", cache_bytes=8.0, pair_flops=6.0),
+    ]
+    one = forward(terms, [Group(2.0, 1.0, 3.0)])
+    many = forward(terms, [Group(np.array([1.0, 2.0]), 1.0, np.array([[3.0], [4.0]]))])
+    for name in ("weight_bytes", "cache_bytes", "matmul_flops", "attention_flops", "tokens"):
+        assert isinstance(getattr(one, name), float)
+        assert np.shape(getattr(many, name)) == (2, 2)
+        assert getattr(many, name)[0, 1] == getattr(one, name)
+
+
+def test_an_indexer_without_keys_of_its_own_scores_all_the_same():
+    # It ranks the keys that another layer keeps.
+    term = Term("attention", reread_bytes=1.0, pair_flops=2.0, top_k=3.0, index_pair_flops=50.0)
+    found = cost_of(term, Group(2.0, 2.0, 7.0))
+    assert (found.cache_bytes, found.attention_flops) == (0.0, 2 * (2 * (3 + 3) + 50 * (8 + 9)))
+
+
 def test_scores_of_several_groups_add_up():
     term = Term("attention", cache_bytes=1.0, pair_flops=1.0, score_pairs=2.0, unfused=True)
     found = cost_of(term, Group(2.0, 1.0, 3.0), Group(1.0, 2.0, 0.0), kind="estimate")
@@ -147,6 +174,15 @@ def test_experts_of_the_busiest_device_for_each(spread, active):
     arrays = distinct_experts(term, np.array([0.0, 3.0]), "estimate")
     assert arrays[0] == 0.0
     assert arrays[1] == pytest.approx(float(distinct_experts(term, 3.0, "estimate")))
+
+
+def test_experts_are_read_beside_what_all_tokens_share():
+    term = Term("experts", weight_bytes=100.0, experts=4, active=2, expert_bytes=10.0, token_flops=3.0)
+    best, usual = (cost_of(term, Group(2.0, 1.0), kind=kind) for kind in ("ceiling", "estimate"))
+    # Two tokens of two experts each: two at the fewest, three of the four on average.
+    assert (best.weight_bytes, usual.weight_bytes) == (120.0, pytest.approx(130.0))
+    assert best.flops == usual.flops == 6.0
+    assert cost_of(term, Group(0.0, 1.0)).weight_bytes == 100.0
 
 
 def seen_by(past: int, window: float) -> set[int]:
@@ -218,6 +254,8 @@ def test_another_layer_s_entries_are_read_again_in_an_estimate():
     assert cost_of(term, group).cache_bytes == 0.0
     # Two tokens of the window and two of four entries.
     assert cost_of(term, group, kind="estimate").cache_bytes == 3 * (2 + 2)
+    # Two queries, each with three tokens and two entries.
+    assert cost_of(term, group).attention_flops == 3 * 2 * (3 + 2) * 2
     plain = Term("attention", reread_bytes=1.0)
     assert cost_of(plain, group, kind="estimate").cache_bytes == 3 * 9
 

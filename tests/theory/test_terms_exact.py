@@ -24,6 +24,7 @@ def test_a_term_asks_for_nothing_unless_told():
     assert (bare.experts, bare.active, bare.chunk, bare.compress) == (0, 0, 0, 0)
     assert (bare.window, bare.top_k) == (math.inf, math.inf)
     assert (bare.spread, bare.cache_step) == (1, 1)
+    assert bare.turns == (math.inf, math.inf, 0.0)
 
 
 def test_half_the_layers_have_half_of_every_coefficient():
@@ -47,16 +48,30 @@ def test_terms_that_respond_alike_are_added_up():
     assert {(t.operator, t.group) for t in found} == {("all", None)}
 
 
-@pytest.mark.parametrize("role", ["cache_bytes", "pair_flops", "reread_bytes"])
-def test_windows_and_chunks_matter_where_a_term_attends(role):
-    ones = [Term("a", window=8.0, **{role: 1.0}), Term("a", window=9.0, **{role: 1.0})]
-    assert len(merge(tuple(ones))) == 2
-    chunked = [Term("a", chunk=8, **{role: 1.0}), Term("a", chunk=9, **{role: 1.0})]
-    assert len(merge(tuple(chunked))) == 2
-    # Nothing attends: only the index or the state differ, which know no window.
-    apart = (Term("a", window=8.0, index_bytes=1.0, chunk=3), Term("a", index_bytes=2.0))
-    (one,) = merge(apart)
-    assert (one.index_bytes, one.window, one.chunk) == (3.0, 8.0, 3)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"window": 8.0}, {"window": 9.0}),
+        ({"chunk": 8}, {"chunk": 9}),
+        ({"chunk": 1}, {}),
+        ({"top_k": 8.0}, {"top_k": 9.0}),
+        ({"compress": 8}, {"compress": 9}),
+        ({"spread": 2}, {}),
+        ({"experts": 4, "active": 2}, {"experts": 4, "active": 1}),
+        ({"experts": 4}, {"experts": 8}),
+        ({"head": True}, {}),
+    ],
+)
+def test_terms_of_other_limits_stay_apart(one, other):
+    terms = (Term("a", cache_bytes=1.0, **one), Term("a", cache_bytes=1.0, **other))
+    found = merge((*terms, *terms))
+    assert [t.cache_bytes for t in found] == [2.0, 2.0]
+    assert [
+        {name: getattr(t, name) for name in given} for t, given in zip(found, (one, other), strict=True)
+    ] == [
+        one,
+        other,
+    ]
 
 
 def test_latent_layers_are_added_where_their_ways_stand_in_one_proportion():
