@@ -382,3 +382,10 @@ def test_a_draft_on_the_card_sends_nothing():
     found = run_beside(setup, setup.model, [decode_group(setup)], own)
     assert (found.link_s, found.cost.messages) == (0.0, 0.0)
     assert float(found.seconds) < 1.0
+
+
+def test_what_takes_as_long_either_way_stays_on_the_host():
+    # A bound: 15 s of reading there, 15 s over a link as fast as the host's memory.
+    own = replace(HOST, peak=0.1 * TERA, attention_peak=0.05 * TERA, kind="ceiling")
+    found = turns_time(ON_CARD, KEPT, 1.0, roof(kind="ceiling", link_bandwidth=0.1 * GIGA, host=own))
+    assert (float(found.seconds), float(found.compute_s)) == (pytest.approx(19.0), pytest.approx(2.0 + 5.0))
