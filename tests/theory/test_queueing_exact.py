@@ -113,8 +113,7 @@ def test_sequences_at_once_by_hand(rate):
 
 
 def test_a_crowd_that_computes_takes_longer_than_the_mean():
-    # Half of the time is left at 2.5 a second: N = 2.5 · 200 · 20 ms / 0.5 = 20; with 5 TFLOP/s a token takes 0.4 ms,
-    # 0.4 s a prompt, and more than 50 sequences take longer than reading.
+    # A prompt of 100 tokens takes 20 ms, and 1,000 tokens follow it.
     s = asked(**NO_CACHE, prompt=100, output=1001)
     found = loaded(s, 4.5)
     # Share 4.5 · 20 ms = 0.09; N = 4.5 · 1000 · 20 ms / 0.91 = 98.9, and 98.9 + 1.6449 · √98.9 = 115.3 compute.
@@ -218,12 +217,11 @@ def test_chunks_bring_everybody_s_tokens_along_by_hand(chunk, output, rate):
 
 
 def test_what_saturates_in_chunks():
-    # Chunks of 20 tokens read the weights 50 times: a second a prompt. Nobody decodes beside it without a token more.
+    # Chunks of 20 tokens read the weights 50 times: a second a prompt.
     s = asked(**NO_CACHE, prefill_chunk_tokens=20)
     over = loaded(s, 1.5)
     assert over.saturated == "prefill"
-    # Prompts of 0.2 s and 100 tokens each, at 4.2 a second: 84 % and 420 tokens of the 800 that are left: balanced,
-    # while every 10 sequences lengthen a chunk of 1,000 by 2 ms.
+    # A prompt of 0.2 s in one chunk each second leaves room for 100 steps of 20 ms.
     one = asked(**NO_CACHE, prefill_chunk_tokens=1000)
     assert loaded(one, 1.0).saturated is None
     # 0.9 s of each second for prompts; 1,000 tokens a reply then ask for ten times what the rest can give.
