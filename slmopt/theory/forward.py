@@ -253,8 +253,6 @@ def _compressed(
     if kind == "estimate":
         made = np.floor((past + new) / term.compress) - entries
         read = read + (term.entry_bytes + term.index_bytes) * batch * made + term.reread_bytes * batch * seen
-    if not term.index_pair_flops:
-        return read, 0.0
     return read, term.index_pair_flops * batch * completed_pairs(past, new, term.compress)
 
 

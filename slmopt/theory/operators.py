@@ -9,6 +9,7 @@ Not counted: what passes over a link; sending a host's weights to the card.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -68,7 +69,7 @@ class Operator:
     @property
     def intensity(self) -> float:
         """Operations per byte moved; infinite where it moves none."""
-        return self.flops / self.bytes if self.bytes else float("inf")
+        return self.flops / self.bytes if self.bytes else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def operators(setup: Setup, groups: Sequence[Group], roof: Roof) -> tuple[Operat
     """The operators of a pass over ``groups`` (one pass: no arrays) under a ceiling."""
     stages = stages_of(setup)
     parts, count, readings = micro_batches(groups, stages, roof.kind)
-    one = roof.times(1.0 / stages) if stages > 1 else roof
+    one = roof.times(1.0 / stages)
     found: dict[tuple[int | None, OperatorKind], list[tuple[PassTime, float]]] = {}
     for terms, under in _parts(setup, one):
         times = [(term, pass_time(forward([term], parts, roof.kind), under)) for term in terms]
@@ -141,10 +142,10 @@ def _operator(
         cache_bytes=sum(float(cost.cache_bytes) for cost in costs) * count,
         flops=sum(float(cost.flops) for cost in costs) * count,
         seconds=seconds,
-        share=seconds / whole if whole else 0.0,
+        share=seconds / whole,
         compute_first=sum(float(t.compute_s) for t, _ in held) > sum(float(t.memory_s) for t, _ in held),
     )
 
 
-def _place(one: Operator) -> tuple[int, int]:
-    return (1_000_000 if one.group is None else one.group), _ORDER.index(one.kind)
+def _place(one: Operator) -> tuple[float, int]:
+    return (math.inf if one.group is None else one.group), _ORDER.index(one.kind)

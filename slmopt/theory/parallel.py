@@ -35,7 +35,7 @@ from slmopt.specs.model import LayerGroup, Model
 from slmopt.specs.scenario import Parallel
 from slmopt.theory.engine_layers import heads_on_one
 from slmopt.theory.forward import Group, Kind, Numbers
-from slmopt.theory.terms import Term, merge, operator_terms, pass_terms
+from slmopt.theory.terms import Term, merge, operator_terms
 
 HIDDEN_BYTES = 2.0
 """Bytes of a hidden value on its way to another device: engines send 16 bits."""
@@ -50,9 +50,7 @@ def split_terms(
     parallel: Parallel,
     devices: int,
 ) -> tuple[Term, ...]:
-    """The merged terms of a pass over ``devices``, link included; those of one device where there is one."""
-    if devices == 1:
-        return pass_terms(model, weights, cache_k, cache_v)
+    """The merged terms of a pass over ``devices``, link included."""
     return merge(split_operators(model, weights, cache_k, cache_v, parallel, devices))
 
 
@@ -114,7 +112,7 @@ def _collectives(model: Model, parallel: Parallel, devices: int) -> Term:
     for group in model.groups:
         blocks = _blocks(group)
         if group.moe is not None and parallel == "expert":
-            blocks = max(1, blocks - 1)
+            blocks = 1
             routes += 2.0 * group.count
             sent += 2.0 * group.count * min(group.moe.active * share, devices - 1.0) / devices
         reduces += blocks * group.count

@@ -5,7 +5,8 @@ and each holds the device for its prefill, and all replies decode together betwe
 
 - Prefill is an M/D/1 queue: with ρ = rate·prefill the mean wait is ρ·S / (2·(1 − ρ)) (F. Pollaczek, A. Khinchine, 1930).
   Its distribution is (1 − ρ)·exp(ρ·t/S) up to t = S (A. K. Erlang, 1909); beyond, the tail is C·exp(−θ·t) with
-  ρ·(exp(θ·S) − 1) = θ·S and C = (1 − ρ) / (ρ·exp(θ·S) − 1), its slowest term: within 6 % of the 95th percentile, and on the long side.
+  ρ·(exp(θ·S) − 1) = θ·S and C = (1 − ρ) / (ρ·exp(θ·S) − 1), its slowest term: within 9 % of the exact 95th percentile,
+  and within 1.1 % from a load of 0.35 on.
 - Decode has the device for 1 − ρ of the time, so a step seems 1/(1 − ρ) as long. Sequences at once follow from Little's
   law, N = rate·(output − 1)·step(N)/(1 − ρ), and vary as a Poisson count (M/G/∞); the 95th percentile of the step is
   the step with N + 1.645·√N sequences.
@@ -31,6 +32,7 @@ from typing import Literal
 from slmopt.specs.setup import Setup
 from slmopt.theory.chunks import chunk_passes
 from slmopt.theory.forward import Group
+from slmopt.theory.halving import turns_true
 from slmopt.theory.latency import decode_group, prefill, prefill_group, time_per_token
 from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import run
@@ -80,14 +82,8 @@ def wait_p95(rate: float, service_s: float) -> float:
 
 
 def _decay(load: float) -> float:
-    """X > 0 with load·(e^x − 1) = x, by bisection; the left side starts lower and ends higher."""
-    low, high = 0.0, 1.0
-    while load * math.expm1(high) < high:
-        high *= 2.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if load * math.expm1(middle) < middle else (low, middle)
-    return high
+    """X > 0 with load·(e^x − 1) = x, which starts lower and ends higher: by x = 2·(1/load − 1), as e^x − 1 ≥ x + x²/2."""
+    return turns_true(lambda x: load * math.expm1(x) >= x, 0.0, 2.0 * (1.0 / load - 1.0))
 
 
 def under_load(
@@ -126,7 +122,7 @@ def _in_chunks(
     setup: Setup, decode_roof: Roof, prefill_roof: Roof, rate: float, most: float | None, chunk: int
 ) -> Load:
     s = setup.scenario
-    steps, middle = s.output - 1, s.prompt + max(0, s.output - 2) / 2.0
+    steps, middle = s.output - 1, s.prompt + (s.output - 2) / 2.0
 
     def prompt_passes(sequences: float) -> tuple[float, float]:
         """Seconds of a prompt beside so many sequences, and of its mean pass."""
@@ -136,9 +132,7 @@ def _in_chunks(
 
     def step(sequences: float) -> float:
         taken, one = prompt_passes(sequences)
-        share = rate * taken
-        if share >= 1:
-            return one
+        share = min(1.0, rate * taken)
         return 1.0 / (share / one + (1.0 - share) / time_per_token(setup, decode_roof, max(1.0, sequences)))
 
     needed = _sequences(step, rate * steps)
@@ -167,12 +161,13 @@ def _fixed_groups(
         return float(run(setup, [group], prefill_roof).seconds)
 
     def step(sequences: float) -> float:
-        return time_per_token(setup, decode_roof, sequences) if steps else 0.0
+        return time_per_token(setup, decode_roof, sequences)
+
+    def reply(sequences: float) -> float:
+        return steps * step(sequences) if steps else 0.0
 
     def whole(sequences: float) -> float:
-        n = max(1.0, sequences)
-        longest = float(longest_of(n, s.reply_spread))
-        return first(n) + longest * steps * step(n)
+        return first(sequences) + float(longest_of(sequences, s.reply_spread)) * reply(sequences)
 
     needed = _sequences(whole, rate)
     if needed is None:
@@ -180,15 +175,14 @@ def _fixed_groups(
     size = max(1.0, needed)
     if most is not None and size > most:
         return _stuck(rate, rate * first(size) / size, "memory", size)
-    prefills, spread = first(size), s.reply_spread * steps * step(size)
+    prefills, spread = first(size), s.reply_spread * reply(size)
     busy = min(1.0, rate * whole(size))
-    left, late = group_left(prefills + steps * step(size) - spread, spread, size, _TAIL / busy)
+    left, late = group_left(prefills + reply(size) - spread, spread, size, _TAIL / busy)
     wait = busy * left
     crowd = size + P95_NORMAL * math.sqrt(size)
-    crowd = crowd if most is None else max(1.0, min(crowd, most))
-    tokens = (step(size), step(crowd)) if steps else (math.nan, math.nan)
+    crowd = crowd if most is None else min(crowd, most)
     share = rate * prefills / size
-    return Load(rate, share, size, wait, prefills + wait, prefills + late, *tokens, None)
+    return Load(rate, share, size, wait, prefills + wait, prefills + late, step(size), step(crowd), None)
 
 
 def _sequences(step: Callable[[float], float], tokens_per_s: float) -> float | None:
@@ -205,11 +199,7 @@ def _sequences(step: Callable[[float], float], tokens_per_s: float) -> float | N
         high *= 2.0
         if high > _MOST:
             return None
-    low = high / 2.0
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if lags(middle) else (low, middle)
-    return high
+    return turns_true(lambda sequences: not lags(sequences), high / 2.0, high)
 
 
 def _stuck(rate: float, share: float, limit: Limit, sequences: float = math.inf) -> Load:

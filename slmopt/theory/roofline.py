@@ -90,8 +90,9 @@ def calibrated_roof(setup: Setup, phase: Phase, roof: Roof, fit: Calibration) ->
     if s.bandwidth_fraction is None:
         bandwidth = min(fit.bandwidth_gbs * 1e9, setup.bandwidth)
         batched = None if fit.batched_gbs is None else min(fit.batched_gbs * 1e9, setup.bandwidth)
-    told = fit.matrix_tflops is not None and s.compute_fraction is None
-    peak = min((fit.matrix_tflops or 0.0) * 1e12, most) if told else roof.peak
+    peak = roof.peak
+    if fit.matrix_tflops is not None and s.compute_fraction is None:
+        peak = min(fit.matrix_tflops * 1e12, most)
     attention = peak if s.attention_tflops is None else roof.attention_peak
     if fit.attention_tflops is not None and s.attention_tflops is None and phase == "decode":
         attention = min(fit.attention_tflops * 1e12, most)
@@ -165,7 +166,7 @@ def spread_time(
     groups: Sequence[Group],
     roof: Roof,
     kind: Kind,
-    stages: int = 1,
+    stages: int,
     weight_ratio: Numbers = 1.0,
 ) -> PassTime:
     """Time of a pass under the roof of all devices, through so many stages of layers.
@@ -193,11 +194,7 @@ def offloaded_time(
 
 
 def _heavier(cost: PassCost, ratio: Numbers) -> PassCost:
-    return (
-        cost
-        if isinstance(ratio, float) and ratio == 1.0
-        else replace(cost, weight_bytes=cost.weight_bytes * ratio)
-    )
+    return replace(cost, weight_bytes=cost.weight_bytes * ratio)
 
 
 def _repeated(cost: PassCost, count: Numbers, readings: Numbers) -> PassCost:

@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 PATH_POINTS = 48
 CURVE_POINTS = 40
 # Batches so large that what a step reads once no longer shows.
-_SPAN = 2.0**20
+_SPAN = 1e6
 # Contexts beyond this are no model's; a curve for them would teach nothing.
 _LONGEST = 2.0**21
 # Curves closer than this (in the logarithm) are drawn as one line.
@@ -167,7 +167,7 @@ def _band(evaluation: Evaluation, phase: str) -> Band:
 
     times = [time(evaluation.estimate[level]) for level in LEVELS]
     slow, typical, fast = (float(t.cost.flops) / float(t.seconds) for t in times)
-    return Band(float(times[1].cost.intensity), slow, typical, fast)
+    return Band(float(time(evaluation.typical).cost.intensity), slow, typical, fast)
 
 
 def decode_path(setup: Setup, roof: Roof, largest: float) -> Path:
@@ -185,8 +185,7 @@ def intensity_limit(setup: Setup, context: float, kind: Kind = "ceiling") -> flo
     low, high = (pass_cost(setup, [decode_group(setup, b, context)], kind) for b in (_SPAN, 2 * _SPAN))
     added = float(high.bytes - low.bytes)
     done = float(high.flops - low.flops)
-    # What rounding leaves of a difference of two equal sums is no byte.
-    return done / added if added > 1e-9 * float(high.bytes) else math.inf
+    return done / added if added else math.inf
 
 
 def intensity_curve(setup: Setup, context: int, top: float, *, present: bool = False) -> IntensityCurve:

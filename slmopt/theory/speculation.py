@@ -18,6 +18,7 @@ import numpy as np
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.forward import Group, Kind, Numbers
+from slmopt.theory.halving import turns_true
 from slmopt.theory.latency import decode_step
 from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import ceiling_roof, estimate_roof, run, run_beside
@@ -126,9 +127,7 @@ def speedup(
     """E·T(B, 1, c) / (k·T_draft + T(B, k + 1, c)); 1 at k = 0. Arrays broadcast."""
     k = np.asarray(draft_tokens, dtype=np.float64)
     step = decode_step(setup, roof, batch).seconds
-    spent = np.where(k > 0, k * draft_seconds(setup, roof, batch), 0.0) + verify_seconds(
-        setup, roof, k, batch
-    )
+    spent = k * draft_seconds(setup, roof, batch) + verify_seconds(setup, roof, k, batch)
     accepted = place_acceptance(acceptance, setup.scenario.draft_width)
     return np.where(k > 0, expected_tokens(accepted, k) * step / spent, 1.0)
 
@@ -148,14 +147,13 @@ def break_even(setup: Setup, roof: Roof, draft_tokens: int) -> float | None:
         return None
     if needed <= 1.0:
         return 0.0
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        passed = float(place_acceptance(middle, setup.scenario.draft_width))
-        # The sum form of E: cheaper than the array function, sixty times over.
-        reached = sum(passed**accepted for accepted in range(draft_tokens + 1)) >= needed
-        low, high = (low, middle) if reached else (middle, high)
-    return high
+
+    def reached(acceptance: float) -> bool:
+        passed = float(place_acceptance(acceptance, setup.scenario.draft_width))
+        # The sum form of E: cheaper than the array function, forty times over.
+        return sum(passed**accepted for accepted in range(draft_tokens + 1)) >= needed
+
+    return turns_true(reached, 0.0, 1.0)
 
 
 def best_length(setup: Setup, roof: Roof, acceptance: float) -> tuple[int, float]:

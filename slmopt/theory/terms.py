@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
 
 from slmopt.specs.formats import CacheFormat, WeightFormat
 from slmopt.specs.model import (
@@ -78,7 +77,6 @@ class Term:
     @property
     def response(self) -> tuple[object, ...]:
         """Terms with the same response may be added coefficient by coefficient."""
-        attends = bool(self.pair_flops or self.cache_bytes or self.reread_bytes)
         # Adding up the cheaper of two ways is exact only where the ways stand in one proportion.
         ways = (self.latent_pair_flops, self.latent_expand_flops) if self.latent_pair_flops else ()
         return (
@@ -86,9 +84,9 @@ class Term:
             self.experts,
             self.active,
             self.spread,
-            self.window if attends else NO_WINDOW,
+            self.window,
             self.top_k,
-            self.chunk if attends else 0,
+            self.chunk,
             self.compress,
             tuple(way / self.pair_flops for way in ways),
         )
@@ -121,13 +119,7 @@ def merge(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     merged = []
     for same in alike.values():
         sums = {name: sum(getattr(term, name) for term in same) for name in _SUMMED}
-        limits = {
-            "window": min(term.window for term in same),
-            "top_k": min(term.top_k for term in same),
-        }
-        sizes = {name: max(getattr(term, name) for term in same) for name in ("chunk", "compress")}
-        values: dict[str, Any] = {**sums, **limits, **sizes}
-        merged.append(replace(same[0], operator="all", group=None, **values))
+        merged.append(replace(same[0], operator="all", group=None, **sums))
     return tuple(merged)
 
 

@@ -12,6 +12,9 @@ from slmopt.theory.forward import Group, PassCost, forward
 from slmopt.theory.speculation import expected_tokens
 from slmopt.theory.terms import operator_terms
 
+# Operations are as many at every width.
+_ANY_BITS = 16.0
+
 
 def decode_ceiling(
     params: float,
@@ -37,7 +40,7 @@ def decode_ceiling(
     _not_negative(ctx=ctx)
     _whole(layers=layers, kv_heads=kv_heads, head_dim=head_dim)
     model = Model(id="m", name="m", params=params, layers=layers, kv_heads=kv_heads, head_dim=head_dim)
-    cost = _cost(model, bits_per_weight, 8 * kv_bytes, Group(1.0, 1.0, float(ctx), 1.0))
+    cost = _cost(model, bits_per_weight, 8 * kv_bytes, Group(past=float(ctx)))
     return bandwidth_gbs * 1e9 / float(cost.bytes)
 
 
@@ -49,7 +52,7 @@ def prefill_seconds(params: float, prompt_tokens: float, effective_tflops: float
     """
     _positive(params=params, prompt_tokens=prompt_tokens, effective_tflops=effective_tflops)
     model = Model(id="m", name="m", params=params)
-    cost = _cost(model, 16, 16, Group(1.0, float(prompt_tokens), 0.0, 1.0))
+    cost = _cost(model, _ANY_BITS, _ANY_BITS, Group(new=float(prompt_tokens)))
     return float(cost.flops) / (effective_tflops * 1e12)
 
 
