@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +12,7 @@ from slmopt.theory.forward import Kind, Numbers
 from slmopt.theory.latency import decode_group, decode_step
 from slmopt.theory.roof import PassTime, Roof
 from slmopt.theory.roofline import run, setup_terms
+from slmopt.theory.search import first_whole
 from slmopt.theory.static_groups import steps_per_token
 
 FAR = 2.0**40
@@ -199,37 +199,17 @@ def weights_alone(setup: Setup, roof: Roof, batch: Numbers) -> Numbers:
     return batch / np.fmax(alone.weight_s, alone.matmul_s)
 
 
-def first_batch(holds: Callable[[float], bool], most: int) -> int | None:
-    """The smallest batch from which ``holds`` is true, up to ``most``; None where it never is.
-
-    ``holds`` must not become false again as the batch grows.
-    """
-    if holds(1.0):
-        return 1
-    if most <= 1:
-        return None
-    low, high = 1, 2
-    while not holds(float(high)):
-        if high >= most:
-            return None
-        low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(float(middle)) else (middle, high)
-    return high
-
-
 def largest_batch_within(setup: Setup, roof: Roof, seconds: float, most: int) -> int:
     """The most sequences, up to ``most``, whose decode step takes no longer than ``seconds``; 0 where none does."""
-    over = first_batch(lambda batch: float(decode_step(setup, roof, batch).seconds) > seconds, most)
+    over = first_whole(lambda batch: float(decode_step(setup, roof, float(batch)).seconds) > seconds, most)
     return most if over is None else over - 1
 
 
 def cache_outgrows_weights(setup: Setup, roof: Roof, most: int) -> int | None:
     """The smallest batch, up to ``most``, at which a step reads the caches for longer than the weights."""
 
-    def outgrown(batch: float) -> bool:
-        step = decode_step(setup, roof, batch)
+    def outgrown(batch: int) -> bool:
+        step = decode_step(setup, roof, float(batch))
         return bool(np.asarray(step.cache_s) > np.asarray(step.weight_s))
 
-    return first_batch(outgrown, most)
+    return first_whole(outgrown, most)

@@ -29,6 +29,10 @@ from slmopt.theory.engines import (
 )
 from slmopt.theory.forward import Numbers
 from slmopt.theory.holders import Holder, Place, holders
+from slmopt.theory.search import first_whole
+
+# A context that still fits here fits whatever its length.
+FARTHEST = 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,19 +240,8 @@ def longest_context(setup: Setup, sequences: int) -> int | None:
     """The most cached tokens a sequence at which ``sequences`` fit; None where memory is unknown or never fills."""
     if all(holder.usable is None for holder in holders(setup)):
         return None
-    high = 1
-    while _hold(setup, sequences, float(high)):
-        high *= 2
-        if high > 2**40:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _hold(setup, sequences, float(middle)):
-            low = middle
-        else:
-            high = middle
-    return low
+    over = first_whole(lambda tokens: not _hold(setup, sequences, float(tokens)), FARTHEST)
+    return None if over is None else over - 1
 
 
 def _hold(setup: Setup, sequences: int, tokens: float) -> bool:

@@ -1,0 +1,211 @@
+"""What engines hold, against their rules played slot by slot (``allocators``), over every kind of layer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from slmopt.specs.formats import CacheFormat
+from slmopt.specs.model import Attention, Indexer, Latent, LayerGroup, Model, State
+from slmopt.theory.engine_layers import Cache
+from slmopt.theory.engines import most_sequences, reserved, total_bytes
+from tests.theory.allocators import Asked, group_size, llama, own, padded, sglang, stack, vllm
+
+dims = st.sampled_from([1, 3, 8, 64])
+heads = st.integers(1, 5)
+
+
+@st.composite
+def attentions(draw: st.DrawFn) -> Attention:
+    """An attention of every kind of cache, with lengths that end inside and at blocks."""
+    kind = draw(st.sampled_from(["full", "window", "window", "chunk", "latent", "compressed"]))
+    count = draw(heads)
+    values = {"heads": count, "kv_heads": count, "head_dim": draw(dims), "v_head_dim": draw(st.none() | dims)}
+    indexer = draw(st.none() | st.builds(Indexer, heads=st.just(1), head_dim=st.sampled_from([7, 128, 129]), top_k=st.just(9), shared=st.booleans()))  # fmt: skip
+    if kind == "latent":
+        latent = Latent(kv_rank=draw(dims), nope_dim=draw(dims), rope_dim=draw(st.integers(0, 5)), v_dim=draw(dims))  # fmt: skip
+        return Attention(**values, latent=latent, indexer=indexer)
+    if kind == "compressed":
+        one = {**values, "kv_heads": 1, "window": draw(st.integers(1, 60)), "single_kv": draw(st.booleans())}
+        return Attention(**one, compress=draw(st.integers(2, 9)), indexer=indexer)
+    if kind != "full":
+        return Attention(**values, **{kind: draw(st.integers(1, 60) | st.sampled_from([300, 512]))})
+    return Attention(**values, owns_cache=draw(st.sampled_from([True, True, True, False])))
+
+
+recurrent = st.builds(
+    State,
+    kind=st.just("mamba2"),
+    state_elements=st.sampled_from([0, 16, 4000]),
+    conv_elements=st.sampled_from([0, 24]),
+    state_bits=st.sampled_from([None, 16, 32]),
+)
+
+
+@st.composite
+def questions(draw: st.DrawFn, states: bool = True) -> Asked:
+    """A stack of up to three kinds of layer, and how it is asked to be held."""
+    groups = []
+    for _ in range(draw(st.integers(1, 3))):
+        only = not states or draw(st.sampled_from([True, True, False]))
+        mixer = {"attention": draw(attentions())} if only else {"state": draw(recurrent)}
+        groups.append(LayerGroup(count=draw(st.integers(1, 7)), **mixer))
+    tokens = draw(st.integers(0, 700))
+    return Asked(
+        model=Model(id="m", name="m", hidden=8, vocab=9, groups=tuple(groups)),
+        k=Fraction(16),
+        v=draw(st.sampled_from([Fraction(16), Fraction(17, 2)])),
+        sequences=draw(st.integers(1, 5)),
+        tokens=tokens,
+        block=draw(st.sampled_from([1, 5, 16, 32])),
+        paged=draw(st.booleans()),
+        shared=draw(st.integers(0, tokens)) * draw(st.integers(0, 1)),
+        devices=draw(st.sampled_from([1, 1, 2, 4])),
+        micro_batch=draw(st.sampled_from([1, 100, 512])),
+        full_windows=draw(st.sampled_from([False, False, True])),
+        layout=draw(st.sampled_from(["latent", "transposed", "expanded"])),
+    )
+
+
+def cache_of(asked: Asked) -> Cache:
+    k, v = (CacheFormat.model_validate({"bits": float(bits)}) for bits in (asked.k, asked.v))
+    return Cache(
+        asked.model,
+        k,
+        v,
+        block=asked.block,
+        paged=asked.paged,
+        shared=float(asked.shared),
+        devices=asked.devices,
+        micro_batch=asked.micro_batch,
+        full_windows=asked.full_windows,
+        latent=asked.layout,
+    )
+
+
+def held(engine: str, asked: Asked) -> dict[str, float]:
+    """Bytes reserved by what is kept."""
+    found: dict[str, float] = {}
+    for part in reserved(engine, cache_of(asked), float(asked.sequences), float(asked.tokens)):
+        found[part.kept.what] = found.get(part.kept.what, 0.0) + float(part.bytes)
+    return found
+
+
+def by_what(asked: Asked, counted) -> dict[str, float]:
+    found: dict[str, Fraction] = {}
+    for layer in stack(asked):
+        found[layer.what] = found.get(layer.what, Fraction(0)) + counted(layer, asked)
+    return {what: float(size) for what, size in found.items()}
+
+
+@given(questions())
+def test_the_own_need_is_every_distinct_block(asked):
+    assert held("exact", asked) == pytest.approx(by_what(asked, own), rel=1e-12)
+
+
+@given(questions())
+def test_llama_reserves_cell_by_cell(asked):
+    assert held("llama.cpp", asked) == pytest.approx(by_what(asked, llama), rel=1e-12)
+
+
+@given(questions())
+def test_vllm_pages_group_by_group(asked):
+    found, counted = held("vllm", asked), {what: float(size) for what, size in vllm(asked).items()}
+    if asked.full_windows:
+        # Which of the layers alike pay for a group's padding makes no difference to the whole.
+        assert sum(found.values()) == pytest.approx(sum(counted.values()), rel=1e-12)
+    else:
+        assert found == pytest.approx(counted, rel=1e-12)
+
+
+def pooled(asked: Asked) -> tuple[float, float, float]:
+    """Bytes of SGLang's pools: full, window, states."""
+    full = window = states = 0.0
+    for part in reserved("sglang", cache_of(asked), float(asked.sequences), float(asked.tokens)):
+        if part.kept.what == "state":
+            states += float(part.bytes)
+        elif part.kept.every == 1 and (part.kept.limit is None or asked.full_windows):
+            full += float(part.bytes)
+        elif part.kept.every == 1:
+            window += float(part.bytes)
+        else:
+            assert float(part.bytes) == float(part.own)
+    return full, window, states
+
+
+@given(questions(states=False))
+def test_sglangs_token_pools_are_the_smallest_that_keep_the_ratio(asked):
+    need = sglang(asked)
+    full, window, states = pooled(asked)
+    assert states == 0
+    page = asked.block
+    tokens = [full / need.full_token - page if need.full_token else None]
+    tokens.append(window / need.window_token - page if need.window_token else None)
+    slack = 1e-9 * (need.full + need.window + page)
+    if None in tokens:
+        # A pool without a partner holds what it must.
+        for there, needed in zip(tokens, (need.full, need.window), strict=True):
+            assert there is None or there == pytest.approx(needed, abs=slack)
+        return
+    assert tokens[1] == pytest.approx(0.8 * tokens[0], abs=slack)
+    assert tokens[0] >= need.full - slack
+    assert tokens[1] >= need.window - slack
+    assert min(tokens[0] - need.full, tokens[1] - need.window) <= slack, "one of them is full"
+
+
+@given(questions())
+def test_sglangs_states_and_tokens_share_memory_at_nine_to_ten(asked):
+    need = sglang(asked)
+    full, window, states = pooled(asked)
+    assume(need.states and full + window)
+    plain = tuple(group for group in asked.model.groups if group.state is None)
+    alone = pooled(replace(asked, model=asked.model.model_copy(update={"groups": plain})))
+    assert states == pytest.approx(0.9 * (full + window))
+    assert states >= float(need.states) * (1 - 1e-12)
+    assert full + window >= sum(alone) * (1 - 1e-12)
+    assert full * alone[1] == pytest.approx(window * alone[0]), "both token pools grow alike"
+    tight = states / float(need.states), (full + window) / sum(alone)
+    assert min(tight) == pytest.approx(1.0), "one of them is full"
+
+
+@given(questions(states=True))
+def test_states_alone_take_their_slots(asked):
+    groups = tuple(group for group in asked.model.groups if group.state is not None)
+    assume(groups)
+    only = replace(asked, model=asked.model.model_copy(update={"groups": groups}))
+    assert pooled(only) == (0.0, 0.0, pytest.approx(float(sglang(only).states)))
+
+
+@pytest.mark.parametrize("engine", ["llama.cpp", "vllm", "sglang"])
+@given(questions(), st.integers(0, 9), st.floats(0, 1))
+def test_the_most_sequences_are_found_by_counting_up(engine, asked, near, between):
+    cache, tokens = cache_of(asked), float(asked.tokens)
+    sizes = [float(total_bytes(engine, cache, float(n), tokens)) for n in range(40)]
+    assume(sizes[near + 1] > 0)
+    for room in (sizes[near], sizes[near] + between * (sizes[near + 1] - sizes[near]), 0.0, -1.0):
+        counted = max((n for n, size in enumerate(sizes) if size <= room), default=0)
+        found = float(most_sequences(engine, cache, room, tokens))
+        if counted == 39:
+            assert found >= 39
+        else:
+            assert found == counted
+
+
+def test_many_lengths_at_once_are_each_their_own():
+    attention = Attention(heads=4, kv_heads=4, head_dim=64)
+    model = Model(id="m", name="m", hidden=8, vocab=9, groups=(LayerGroup(count=3, attention=attention),))
+    asked = Asked(model, Fraction(16), Fraction(16), 1, 1)
+    cache, room = cache_of(asked), 3 * 1024 * 5000.0
+    lengths = np.array([[0.0, 1.0, 16.0], [17.0, 1000.0, 4999.0]])
+    for engine in ("llama.cpp", "vllm"):
+        found = most_sequences(engine, cache, room, lengths)
+        assert found.shape == (2, 3)
+        for at in np.ndindex(2, 3):
+            assert found[at] == float(most_sequences(engine, cache, room, lengths[at]))
+    # Nothing is held of sequences without tokens, so any number fits.
+    assert found[0, 0] == np.inf
