@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from slmopt.theory.roofline import LEVELS, Level, roofs
 from slmopt.theory.search import first_whole
 
 # A prompt that is in time here is in time whatever its length.
-FARTHEST = 2**30
+FARTHEST = 1_000_000_000
 
 Curve = npt.NDArray[np.float64]
 
@@ -90,7 +91,5 @@ def compute_bound_from(setup: Setup, cached_share: float = 0.0) -> int | None:
     found = np.flatnonzero(bound(tried))
     if not found.size:
         return None
-    # It begins behind the last length that was tried before.
-    low, high = (int(length) for length in np.insert(tried, 0, 0.0)[found[0] : found[0] + 2])
-    further = first_whole(lambda more: bool(bound(float(low + more))), high - low)
-    return None if further is None else low + further
+    lengths = range(1, int(tried[found[0]]))
+    return 1 + bisect_left(lengths, True, key=lambda prompt: bool(bound(float(prompt))))

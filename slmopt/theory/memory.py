@@ -32,7 +32,7 @@ from slmopt.theory.holders import Holder, Place, holders
 from slmopt.theory.search import first_whole
 
 # A context that still fits here fits whatever its length.
-FARTHEST = 2**40
+FARTHEST = 1_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,8 @@ def holder_fits(setup: Setup, holder: Holder, tokens: Numbers, most_buffers: boo
     once = total_bytes("exact", cache, 0.0, tokens)
     each = np.asarray(total_bytes("exact", cache, 1.0, tokens)) - once
     left = np.asarray(room - once)
-    fit = np.where(each > 0, np.floor(np.maximum(0.0, left) / np.where(each > 0, each, 1.0)), np.inf)
-    return np.where(left >= 0, fit, 0.0)
+    whole = np.floor(left / np.where(each > 0, each, np.nan))
+    return np.where(left >= 0, np.where(np.isnan(whole), np.inf, whole), 0.0)
 
 
 def capacity(setup: Setup) -> Capacity:
@@ -228,9 +228,8 @@ def _unruled(part: Part) -> bool:
 def _memory_rules(holder: Holder) -> tuple[Rule, ...]:
     """What the engine leaves free, and the least that it keeps for itself."""
     found = []
-    capacity, usable = holder.capacity, holder.usable
-    if capacity is not None and usable is not None and usable != capacity:
-        found.append(Rule("memory_share", capacity - usable))
+    if holder.capacity is not None and holder.share != 1:
+        found.append(Rule("memory_share", holder.capacity * (1 - holder.share)))
     if holder.unstated is not None:
         found.append(Rule("activations", holder.unstated[0]))
     return tuple(found)

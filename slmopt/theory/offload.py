@@ -102,9 +102,7 @@ def part_operators(
     for term in operator_terms(model, weights, k, v):
         here = _here(term, where, model)
         share = here if card else 1.0 - here
-        if share == 1.0:
-            found.append(term)
-        elif share > 0.0:
+        if share > 0.0:
             found.append(scaled(term, share))
     return tuple(found)
 

@@ -6,13 +6,11 @@ adding cells, deals layers into groups. Pools of SGLang are not computed but che
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
 from slmopt.specs.model import Attention, LayerGroup, Model
-
-Key = tuple[str, int | None, Fraction]
-"""What a layer keeps, of how many tokens at most, and bytes a token."""
 
 
 @dataclass(frozen=True)
@@ -162,50 +160,54 @@ def _pages(layer: Layer, asked: Asked, block: int) -> int:
 
 def vllm(asked: Asked) -> dict[str, Fraction]:
     """All layers under vLLM: bytes by what is kept."""
-    held: dict[str, Fraction] = {}
-
-    def add(what: str, size: Fraction | int) -> None:
-        held[what] = held.get(what, Fraction(0)) + size
-
-    token_layers: list[Layer] = []
-    states: list[Layer] = []
-    said: dict[int, str] = {}
+    held: Counter[str] = Counter()
+    tokens: list[Named] = []
+    states: list[Named] = []
     for layer in stack(asked):
-        if layer.what in ("entries", "index") and layer.every > 1:
-            add(layer.what, own(layer, asked))
-        elif layer.what == "entries":
-            add(layer.what, own(layer, asked))
+        if layer.what == "state":
+            states.append(Named("state", layer))
+        elif layer.what == "entries" or layer.every > 1:
+            held[layer.what] += own(layer, asked)
         elif layer.what == "index":
-            add("index", _pages(layer, asked, asked.block) * asked.block * index_key(layer.index_dim))
-        elif layer.what == "state":
-            states.append(layer)
+            held["index"] += _pages(layer, asked, asked.block) * asked.block * index_key(layer.index_dim)
         else:
-            kept = Layer("full", layer.token) if asked.full_windows else layer
-            said[id(kept)] = layer.what
-            token_layers.append(kept)
-    kinds = {(layer.what, layer.limit) for layer in token_layers}
-    if not token_layers or (len(kinds) == 1 and not states):
-        for layer in token_layers:
-            add(said[id(layer)], _pages(layer, asked, asked.block) * asked.block * layer.token)
-        for layer in states:
-            add("state", asked.sequences * state_page(layer))
-        return held
-    block, page = page_size(asked, token_layers, states)
-    families: dict[object, list[Layer]] = {}
-    for layer in token_layers + states:
-        families.setdefault((layer.what, layer.limit, layer.token, layer.state, layer.conv), []).append(layer)
+            tokens.append(Named(layer.what, Layer("full", layer.token) if asked.full_windows else layer))
+    if not tokens or (len({(one.layer.what, one.layer.limit) for one in tokens}) == 1 and not states):
+        for one in tokens:
+            held[one.name] += _pages(one.layer, asked, asked.block) * asked.block * one.layer.token
+        for one in states:
+            held["state"] += asked.sequences * state_page(one.layer)
+    else:
+        held.update(_grouped(asked, tokens, states))
+    return dict(held)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A layer as the engine keeps it, and what it is called by its model."""
+
+    name: str
+    layer: Layer
+
+
+def _grouped(asked: Asked, tokens: list[Named], states: list[Named]) -> Counter[str]:
+    """Pages of one size for layers of several kinds, in groups of as many layers."""
+    held: Counter[str] = Counter()
+    block, page = page_size(asked, [one.layer for one in tokens], [one.layer for one in states])
+    families: dict[object, list[Named]] = {}
+    for one in tokens + states:
+        kept = one.layer
+        families.setdefault((kept.what, kept.limit, kept.token, kept.state, kept.conv), []).append(one)
     size = group_size([len(family) for family in families.values()])
     for family in families.values():
-        one = family[0]
-        tokens = block
-        while one.token and (tokens + block) * one.token <= page:
-            tokens += block
-        groups = [family[start : start + size] for start in range(0, len(family), size)]
-        for group in groups:
-            # Slots of a group that no layer takes are paid for, by the family's layers alike.
-            for place in range(size):
-                owner = group[place] if place < len(group) else one
-                add(said.get(id(owner), "state"), _pages(one, asked, tokens) * page)
+        kept = family[0].layer
+        inside = block
+        while kept.token and (inside + block) * kept.token <= page:
+            inside += block
+        # Slots of the last group that no layer takes are paid for as well.
+        for place in range(padded(len(family), size)):
+            owner = family[min(place, len(family) - 1)]
+            held[owner.name] += _pages(kept, asked, inside) * page
     return held
 
 
@@ -240,19 +242,18 @@ class Need:
     states: Fraction
     full_token: Fraction
     window_token: Fraction
-    own: dict[str, Fraction]
 
 
 def sglang(asked: Asked) -> Need:
     """What the sequences take from each pool, without the extra page."""
     full_token, window_token, states = Fraction(0), Fraction(0), Fraction(0)
     widest = 0
-    alone: dict[str, Fraction] = {}
     for layer in stack(asked):
         if layer.what == "state":
             states += 3 * asked.sequences * (4 * layer.state + 2 * layer.conv)
-        elif layer.every > 1 or (layer.what == "entries"):
-            alone[layer.what] = alone.get(layer.what, Fraction(0)) + own(layer, asked)
+        elif layer.every > 1:
+            # Compressed entries and their keys lie in no pool.
+            continue
         elif layer.limit is not None and not asked.full_windows:
             window_token += layer.token
             widest = max(widest, layer.limit)
@@ -262,7 +263,6 @@ def sglang(asked: Asked) -> Need:
     common = each
     while common > asked.shared:
         common -= asked.block
-    common = min(common, each)
     window = min(each, padded(widest, asked.block) + asked.block)
     return Need(
         common + asked.sequences * (each - common),
@@ -270,5 +270,4 @@ def sglang(asked: Asked) -> Need:
         states,
         full_token,
         window_token,
-        alone,
     )
