@@ -14,7 +14,7 @@ from slmopt.specs.formats import CacheFormat
 from slmopt.specs.model import Attention, Indexer, Latent, LayerGroup, Model, State
 from slmopt.theory.engine_layers import Cache
 from slmopt.theory.engines import most_sequences, reserved, total_bytes
-from tests.theory.allocators import Asked, llama, own, sglang, stack, vllm
+from tests.theory.allocators import Asked, index_key, llama, own, padded, sglang, stack, vllm
 
 dims = st.sampled_from([1, 3, 8, 64])
 heads = st.integers(1, 5)
@@ -158,8 +158,11 @@ def test_sglangs_token_pools_are_the_smallest_that_keep_the_ratio(asked):
     assert min(tokens[0] - need.full, tokens[1] - need.window) <= slack, "one of them is full"
 
 
-@given(questions())
-def test_sglangs_states_and_tokens_share_memory_at_nine_to_ten(asked):
+@settings(max_examples=60)
+@given(questions(states=False), recurrent, st.integers(1, 5))
+def test_sglangs_states_and_tokens_share_memory_at_nine_to_ten(asked, state, count):
+    groups = (*asked.model.groups, LayerGroup(count=count, state=state))
+    asked = replace(asked, model=asked.model.model_copy(update={"groups": groups}))
     need = sglang(asked)
     full, window, states = pooled(asked)
     assume(need.states and full + window)
@@ -171,6 +174,39 @@ def test_sglangs_states_and_tokens_share_memory_at_nine_to_ten(asked):
     assert full * alone[1] == pytest.approx(window * alone[0]), "both token pools grow alike"
     tight = states / float(need.states), (full + window) / sum(alone)
     assert min(tight) == pytest.approx(1.0), "one of them is full"
+
+
+@given(questions(states=False))
+def test_sglangs_rules_one_after_the_other(asked):
+    need, page = sglang(asked), asked.block
+    for part in reserved("sglang", cache_of(asked), float(asked.sequences), float(asked.tokens)):
+        kept, told = part.kept, dict(part.steps)
+        if kept.every > 1:
+            continue
+        one = kept.layers * (index_key(kept.index_dim) if kept.what == "index" else kept.token_bytes)
+        if kept.what == "index":
+            # A byte and a share of a scale take the place of two bytes, for what the model itself needs.
+            ratio = index_key(kept.index_dim) / (2 * kept.index_dim)
+            assert told["index_fp8"] == pytest.approx(float(part.own) * ratio)
+        if kept.limit is None or asked.full_windows:
+            rule, tokens = ("pool_page" if kept.limit is None else "windows_in_full"), need.full
+        else:
+            each = min(padded(asked.tokens, page), padded(kept.limit, page) + page)
+            rule, tokens = "window_pages", asked.sequences * each
+        assert told[rule] == pytest.approx((tokens + page) * one, rel=1e-12)
+        assert list(told)[-2:] == [rule, "pool_split"]
+
+
+@given(questions())
+def test_llama_tells_what_unshared_prefixes_take(asked):
+    alone: dict[str, float] = {}
+    for part in reserved("llama.cpp", cache_of(asked), float(asked.sequences), float(asked.tokens)):
+        told = dict(part.steps)
+        if "prefix_not_shared" in told:
+            alone[part.kept.what] = alone.get(part.kept.what, 0.0) + float(told["prefix_not_shared"])
+    apart = by_what(replace(asked, shared=0), own)
+    seen = {"full", "index", "entries"} if asked.shared else set()
+    assert alone == pytest.approx({what: size for what, size in apart.items() if what in seen}, rel=1e-12)
 
 
 @settings(max_examples=20)
