@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from slmopt.specs.formats import CacheFormat
 from slmopt.specs.model import Attention, Indexer, Latent, LayerGroup, Model, State
 from slmopt.theory.engine_layers import Cache
+from slmopt.theory.engine_sglang import pool_bytes
 from slmopt.theory.engines import most_sequences, reserved, total_bytes
 from tests.theory.allocators import Asked, index_key, llama, own, padded, sglang, stack, vllm
 
@@ -247,3 +248,13 @@ def test_many_lengths_at_once_are_each_their_own():
             assert found[at] == float(most_sequences(engine, cache, room, lengths[at]))
     # Nothing is held of sequences without tokens, so any number fits.
     assert found[0, 0] == np.inf
+
+
+def test_sglangs_pools_hold_their_tokens_and_a_page_each():
+    near = Attention(heads=4, kv_heads=4, head_dim=64, window=512)
+    far = near.model_copy(update={"window": None})
+    groups = (LayerGroup(count=10, attention=near), LayerGroup(count=2, attention=far))
+    cache = cache_of(Asked(Model(id="m", name="m", hidden=8, vocab=9, groups=groups), Fraction(16), Fraction(16), 1, 1))  # fmt: skip
+    token = 2 * 4 * 64 * 2
+    assert pool_bytes(cache, 1000.0, 800.0) == (1016 * 2 * token, 816 * 10 * token)
+    assert pool_bytes(cache, 1000.0) == (1016 * 2 * token, 16 * 10 * token)
