@@ -12,9 +12,19 @@ from hypothesis import strategies as st
 
 from slmopt.specs.formats import CacheFormat
 from slmopt.specs.model import Attention, Indexer, Latent, LayerGroup, Model, State
+from slmopt.specs.scenario import scenario
+from slmopt.specs.setup import resolve
 from slmopt.theory.engine_layers import Cache
 from slmopt.theory.engine_sglang import pool_bytes
+from slmopt.theory.engine_vllm import (
+    needed_bytes,
+    pool_pages,
+    printed_concurrency,
+    printed_tokens,
+    request_pages,
+)
 from slmopt.theory.engines import most_sequences, reserved, total_bytes
+from slmopt.theory.holders import holders
 from tests.theory.allocators import Asked, index_key, llama, own, padded, sglang, stack, vllm
 
 dims = st.sampled_from([1, 3, 8, 64])
@@ -258,3 +268,87 @@ def test_sglangs_pools_hold_their_tokens_and_a_page_each():
     token = 2 * 4 * 64 * 2
     assert pool_bytes(cache, 1000.0, 800.0) == (1016 * 2 * token, 816 * 10 * token)
     assert pool_bytes(cache, 1000.0) == (1016 * 2 * token, 16 * 10 * token)
+
+
+def stacked(*groups: LayerGroup, **more: object) -> Asked:
+    model = Model(id="m", name="m", hidden=8, vocab=9, groups=groups)
+    values = {"k": Fraction(16), "v": Fraction(16), "sequences": 3, "tokens": 333}
+    return Asked(model, **{**values, **more})
+
+
+def attends(count: int, **more: object) -> LayerGroup:
+    return LayerGroup(count=count, attention=Attention(heads=4, kv_heads=4, head_dim=64, **more))
+
+
+def keeps(count: int, state: int, conv: int, bits: int | None) -> LayerGroup:
+    kept = State(kind="mamba2", state_elements=state, conv_elements=conv, state_bits=bits)
+    return LayerGroup(count=count, state=kept)
+
+
+@pytest.mark.parametrize("bits", [None, 16, 32])
+@pytest.mark.parametrize("order", [1, -1])
+def test_vllm_makes_pages_as_large_as_the_largest_of_several_states(bits, order):
+    groups = [keeps(3, 70_000, 24, bits), keeps(2, 30_000, 500, None), attends(4), attends(2, window=40)]
+    asked = stacked(*groups[::order])
+    assert held("vllm", asked) == pytest.approx({what: float(size) for what, size in vllm(asked).items()})
+
+
+@pytest.mark.parametrize("others", [(), (attends(3),)])
+@pytest.mark.parametrize("bits", [None, 16, 32])
+def test_vllm_tells_what_states_of_32_bits_take(bits, others):
+    asked = stacked(keeps(5, 1000, 30, bits), *others)
+    (state,) = (p for p in reserved("vllm", cache_of(asked), 3.0, 333.0) if p.kept.what == "state")
+    told = dict(state.steps)
+    if bits == 32:
+        assert told["state_f32"] == 3 * 5 * (1000 * 4 + 30 * 2)
+    else:
+        assert "state_f32" not in told
+    assert float(state.own) == 3 * 5 * (1000 + 30) * 2
+    assert "state_pages" in told
+
+
+@pytest.mark.parametrize("paged", [True, False])
+def test_vllm_tells_what_keys_in_fp8_spare_before_they_fill_blocks(paged):
+    attention = {"indexer": Indexer(heads=1, head_dim=128, top_k=9)}
+    asked = stacked(attends(3, **attention), tokens=100, paged=paged)
+    (key,) = (p for p in reserved("vllm", cache_of(asked), 3.0, 100.0) if p.kept.what == "index")
+    told = dict(key.steps)
+    # 132 bytes and not 256 for each of 112 tokens in blocks, or of 100.
+    assert told["index_fp8"] == 3 * 3 * (112 if paged else 100) * 132
+    assert told["blocks"] == told["page_padding"] == 3 * 3 * 112 * 132
+
+
+TOKEN = 2 * 4 * 64 * 2
+
+
+def test_a_request_is_charged_with_the_tokens_of_a_pass():
+    chunked, near = cache_of(stacked(attends(2), attends(2, chunk=64))), cache_of(stacked(attends(2), attends(2, window=17)))  # fmt: skip
+    # 1,000 tokens are 63 blocks; of a chunk's 64 tokens and the two of a pass 5, and of 64 and one 4.
+    assert request_pages(chunked, 1000, 2) == 63 + 5
+    assert request_pages(chunked, 1000, 1) == 63 + 4
+    # 16 tokens before the pass's 2,048 are 129 blocks, and they may begin in the middle of one.
+    pages = 625 + 129 + 1
+    assert request_pages(near, 10_000, 2048) == pages
+    assert needed_bytes(near, 10_000) == pages * 2 * 16 * TOKEN
+    pool = 5000 * 2 * 16 * TOKEN
+    assert pool_pages(near, pool + 1000) == 5000
+    assert printed_concurrency(near, pool, 10_000) == 5000 / pages
+    assert printed_tokens(near, pool, 10_000) == 5000 * 10_000 // pages
+    # Without a longest request: half of the pages for each group.
+    assert printed_tokens(near, pool) == 2500 * 16
+
+
+def test_where_layers_have_pages_of_their_own_the_kind_with_most_decides():
+    picked = stacked(attends(3, window=40, indexer=Indexer(heads=1, head_dim=128, top_k=9)))
+    # Keys are kept for all of 1,000 tokens, 63 blocks; the window spans three and touches one more.
+    assert request_pages(cache_of(picked), 1000, 1) == 63
+    none = LayerGroup(count=2, attention=Attention(heads=1, kv_heads=1, head_dim=1, owns_cache=False))
+    assert request_pages(cache_of(stacked(none)), 1000, 1) == 0
+
+
+def test_what_vllm_keeps_for_itself_is_what_logs_show():
+    device = {"bandwidth_gbs": 100, "peak_tflops": 1, "capacity_gb": 80}
+    s = scenario({"model": {"params": 1e9}, "device": device, "engine": "vllm", "buffers_gb": None})
+    (holder,) = holders(resolve(s))
+    assert holder.reserve() / 2**30 == pytest.approx(0.4)
+    assert holder.reserve(most=True) / 2**30 == pytest.approx(10.7)

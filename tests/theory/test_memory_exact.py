@@ -58,6 +58,24 @@ def test_memory_is_filled_to_the_last_byte(spare, fit):
     assert longest_context(resolve(s), 1) == max(0, spare // TOKEN)
 
 
+def test_a_batch_that_fills_memory_fits_and_buffers_take_their_room():
+    # And a byte for rounding.
+    full = asked(2 * 512_000 + 7e6 + 1, context=1000, batch=2, buffers_gb=0.007)
+    held = evaluate(full).capacity
+    assert (held.max_sequences, held.fits, held.lacking) == (2, True, pytest.approx(512_000 - 1, abs=0.1))
+    assert held.fixed_bytes == 2e9 + 7e6
+    assert held.held_now == 2e9 + 7e6 + 2 * 512_000
+    assert evaluate(full.change(batch=3)).capacity.fits is False
+
+
+def test_of_two_memories_the_one_that_holds_fewest_decides():
+    # Half of the layers each: 1 GB of weights and 256 bytes a token.
+    host = {"bandwidth_gbs": 50, "peak_tflops": 1, "capacity_gb": 1 + 0.003}
+    for spare, fit in ((5e6, 11), (2e6, 7)):
+        setup = resolve(asked(spare - 1e9, host=host, gpu_layers=2, context=1000))
+        assert float(sequences_that_fit(setup, 1000.0)) == min(spare // 256_000, 3e6 // 256_000) == fit
+
+
 def test_a_prefix_that_all_share_leaves_room_for_none_or_for_any():
     # 1,000 tokens are held once, whatever the sequences.
     s = asked(1000.0 * TOKEN, context=1000, shared_prefix=1000)
@@ -82,7 +100,9 @@ def test_a_context_beyond_all_is_no_limit():
 
 
 @pytest.mark.parametrize("engine", ["llama.cpp", "vllm", "sglang"])
-@pytest.mark.parametrize(("batch", "spare"), [(1, 1e6), (3, 1e6), (3, 400e3), (5, 100e3), (40, 1e6)])
+@pytest.mark.parametrize(
+    ("batch", "spare"), [(1, 1e6), (3, 1e6), (3, 400e3), (5, 100e3), (40, 1e6), (2, 153_600)]
+)
 @pytest.mark.parametrize("context", [100, 200, 300, 1000])
 def test_an_engines_line_is_exact_at_the_present_batch_and_at_the_most_that_fit(engine, batch, spare, context):  # fmt: skip
     s = asked(spare, engine=engine, batch=batch, context=context, gpu_memory_utilization=1.0, buffers_gb=0)
