@@ -60,12 +60,12 @@ class Capacity:
     max_sequences: int | None
     now: int
     lacking: float | None
-    rules: tuple[Rule, ...] = ()
-    fewest_sequences: int | None = None
-    own_need: tuple[str, ...] = ()
-    place: Place = "device"
-    draft_bytes: float = 0.0
-    draft_bytes_per_sequence: float = 0.0
+    rules: tuple[Rule, ...]
+    fewest_sequences: int | None
+    own_need: tuple[str, ...]
+    place: Place
+    draft_bytes: float
+    draft_bytes_per_sequence: float
 
     @property
     def fixed_bytes(self) -> float:
@@ -246,8 +246,6 @@ def longest_context(setup: Setup, sequences: int) -> int | None:
 def _hold(setup: Setup, sequences: int, tokens: float) -> bool:
     """Whether ``sequences`` of ``tokens`` fit; an engine's stair is only looked up, not searched."""
     engine = setup.scenario.engine
-    if engine == "exact":
-        return float(sequences_that_fit(setup, tokens)) >= sequences
     return all(
         holder.weight_bytes
         + holder.reserve()

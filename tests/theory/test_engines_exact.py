@@ -23,7 +23,8 @@ from slmopt.theory.engine_vllm import (
     printed_tokens,
     request_pages,
 )
-from slmopt.theory.engines import most_sequences, reserved, total_bytes
+from slmopt.theory.engines import Part, Rule, most_sequences, reserved, rules, total_bytes
+from slmopt.theory.engines import cache_of as cache_by_scenario
 from slmopt.theory.holders import holders
 from tests.theory.allocators import Asked, index_key, llama, own, padded, sglang, stack, vllm
 
@@ -352,3 +353,15 @@ def test_what_vllm_keeps_for_itself_is_what_logs_show():
     (holder,) = holders(resolve(s))
     assert holder.reserve() / 2**30 == pytest.approx(0.4)
     assert holder.reserve(most=True) / 2**30 == pytest.approx(10.7)
+
+
+def test_a_rule_is_told_from_half_a_byte_on():
+    kept = cache_of(stacked(attends(1))).kept[0]
+    parts = tuple(Part(kept, 8.0, ((name, 8.0 + extra),)) for name, extra in (("a", 0.5), ("b", 0.25), ("c", -0.5), ("d", 1.0)))  # fmt: skip
+    assert rules(parts) == (Rule("a", 0.5), Rule("c", -0.5), Rule("d", 1.0))
+
+
+@pytest.mark.parametrize(("way", "devices"), [("tensor", 4), ("expert", 4), ("pipeline", 1)])
+def test_the_layers_of_a_stage_keep_all_heads(way, devices):
+    s = scenario({"model": "qwen3-30b-a3b", "device": "rtx-4090", "devices": 4, "parallel": way})
+    assert cache_by_scenario(resolve(s)).devices == devices

@@ -251,6 +251,25 @@ def test_the_cost_of_each_placement_is_that_of_its_operators(kind, is_tied):
         assert sum(costs) == pytest.approx(whole, rel=1e-12)
 
 
+@pytest.mark.parametrize("is_tied", [False, True])
+@pytest.mark.parametrize(("gpu_layers", "cpu_moe"), [(0, None), (1, None), (4, 2), (9, 7), (None, 4)])
+def test_a_crowd_reads_every_weight_where_it_lies(gpu_layers, cpu_moe, is_tied):
+    setup = asked(model=tied(is_tied), gpu_layers=gpu_layers, cpu_moe_layers=cpu_moe, host=HOST)
+    here, head = slots_on_card(gpu_layers)
+    read = [0.0, 0.0]
+    for role, place, many in each_layer(setup):
+        if role in {"tower", "mtp"} or (role in LOOKED_UP and not (role == "token_embd" and is_tied)):
+            continue
+        kept = is_expert(role) and place is not None and place < (cpu_moe or 0)
+        there = head if place is None else place in here and not kept
+        read[not there] += many
+    for card, expected in ((True, read[0]), (False, read[1])):
+        terms = part_operators(setup.model, setup.weights, *setup.cache, placed_of(setup), card=card)
+        # So many tokens meet every expert.
+        cost = forward(terms, [Group(1e6, 1.0, 10.0)], "estimate")
+        assert float(cost.weight_bytes) == pytest.approx(expected, rel=1e-12)
+
+
 def test_nothing_is_on_the_host_where_all_is_on_the_card():
     setup = asked(gpu_layers=99, host=HOST)
     assert host_terms(setup) == ()
