@@ -25,6 +25,7 @@ from slmopt.theory.engine_vllm import (
 )
 from slmopt.theory.engines import Part, Rule, most_sequences, reserved, rules, total_bytes
 from slmopt.theory.engines import cache_of as cache_by_scenario
+from slmopt.theory.evaluation import evaluate
 from slmopt.theory.holders import holders
 from tests.theory.allocators import Asked, index_key, llama, own, padded, sglang, stack, vllm
 
@@ -349,10 +350,20 @@ def test_where_layers_have_pages_of_their_own_the_kind_with_most_decides():
 
 def test_what_vllm_keeps_for_itself_is_what_logs_show():
     device = {"bandwidth_gbs": 100, "peak_tflops": 1, "capacity_gb": 80}
-    s = scenario({"model": {"params": 1e9}, "device": device, "engine": "vllm", "buffers_gb": None})
+    model = {"params": 1e9, "layers": 4, "kv_heads": 1, "head_dim": 32}
+    s = scenario({"model": model, "device": device, "weights": {"bits": 16}, "cache_k": {"bits": 16}, "engine": "vllm", "context": 1000})  # fmt: skip
     (holder,) = holders(resolve(s))
     assert holder.reserve() / 2**30 == pytest.approx(0.4)
     assert holder.reserve(most=True) / 2**30 == pytest.approx(10.7)
+    # 63 blocks of 16 tokens of 512 bytes beside 2 GB of weights.
+    held = evaluate(s).capacity
+    for kept, fit in ((0.4, held.max_sequences), (10.7, held.fewest_sequences)):
+        assert fit == (0.92 * 80e9 - 2e9 - kept * 2**30) // (63 * 16 * 512)
+
+
+def test_layers_of_one_kind_print_a_block_of_tokens_for_each_page():
+    alike = cache_of(stacked(attends(3)))
+    assert printed_tokens(alike, 100 * 3 * 16 * TOKEN + 5) == 100 * 16
 
 
 def test_a_rule_is_told_from_half_a_byte_on():

@@ -117,8 +117,11 @@ def test_stages_are_as_even_as_can_be(layers, stages, sizes):
 def test_the_stages_of_a_counted_model_share_its_bytes_by_layers(stages):
     setup = asked(model=COUNTED, devices=stages, parallel="pipeline")
     sizes = stage_sizes(11, stages)
-    found = {holder.cache.counts: holder.weight_bytes for holder in holders(setup)}
-    assert found == {(size,): pytest.approx(1e8 * size) for size in sizes}
+    found = {holder.cache.counts: holder for holder in holders(setup)}
+    assert found.keys() == {(size,) for size in sizes}
+    for (size,), holder in found.items():
+        assert holder.weight_bytes == pytest.approx(1e8 * size)
+        assert sum(kept.layers for kept in holder.cache.kept) == size
 
 
 @pytest.mark.parametrize("devices", [2, 3, 4, 5])
