@@ -113,7 +113,7 @@ def test_the_context_limit_is_found_by_trying_every_context(kind, shared):
                 assert above.size
                 assert above[-1] > 6000 - 600
             elif not above.size:
-                assert limit <= 1
+                assert limit == 0
             else:
                 assert above[-1] <= limit < above[-1] + 1
     assert found & {"none", "some"}
@@ -173,6 +173,20 @@ def test_an_estimate_with_experts_may_be_held_by_arithmetic_before_the_first_seq
     assert 0 < found < 1
     at = decode_step(setup, roof, found)
     assert at.compute_s == pytest.approx(at.memory_s, rel=1e-9)
+
+
+@pytest.mark.parametrize("batching", ["continuous", "static"])
+def test_a_curves_rates_are_the_scenarios_and_idle_slots_yield_nothing(batching):
+    s = scenario({"model": COUNTED, "device": CARD, "weights": {"bits": 16}, "context": 1000, "fixed_ms": 0})
+    for batch, longest in ((1, 1.0), (3, 1 + 1 / 2 + 1 / 3)):
+        e = evaluate(s.change(batch=batch, batching=batching))
+        for phases in (e.ceiling, e.typical):
+            lost = longest if batching == "static" and phases is e.typical else 1.0
+            step = float(decode_step(e.setup, phases.decode_roof).seconds)
+            curve = batch_curve(e.setup, phases.decode_roof, float(batch))
+            assert curve.user_tokens_per_s == phases.user_tokens_per_s == pytest.approx(1 / step, rel=1e-12)
+            assert curve.device_tokens_per_s == pytest.approx(batch / step / lost, rel=1e-9)
+            assert phases.device_tokens_per_s == pytest.approx(batch / step / lost, rel=1e-9)
 
 
 # The page's points
