@@ -139,7 +139,8 @@ def _crossing(setup: Setup, roof: Roof, context: float, line: Slopes) -> float:
         step = run(setup, [decode_group(setup, tried, context)], roof)
         crossed = np.asarray(step.compute_s >= step.memory_s)
         crossed[-1] = True
-        first = max(1, int(np.argmax(crossed)))
+        # Without a sequence nothing is computed: the first of them has never crossed.
+        first = int(np.argmax(crossed))
         low, high = float(tried[first - 1]), float(tried[first])
     return high
 
@@ -166,24 +167,31 @@ def _context_limit(setup: Setup, roof: Roof) -> float | None:
 
 def _limit_of_teeth(setup: Setup, roof: Roof, tooth: int, turned: float) -> float | None:
     """The same where every ``tooth`` tokens, from ``turned`` on, the gap moves by as much and takes the same shape."""
-    first = tooth * (turned // tooth + 1) + np.arange(tooth, dtype=np.float64)
+    end = tooth * (turned // tooth + 1)
+    first = end + np.arange(tooth, dtype=np.float64)
     gaps, later = _gaps(setup, roof, first), _gaps(setup, roof, first + FAR // tooth * tooth)
     if np.any(later > 0):
         return None
-    last = -1.0
-    if np.any(gaps > 0):
-        above = gaps > 0
+    above = gaps > 0
+    if above.any():
         teeth = np.floor(gaps[above] / (gaps - later)[above] * (FAR // tooth))
-        last = float(np.max(first[above] + tooth * teeth))
-    end = first[0]
-    while last < 0 < end:
-        tried = np.arange(max(0.0, end - _AT_ONCE), end)
-        last = float(np.max(tried[_gaps(setup, roof, tried) > 0], initial=last))
-        end = tried[0]
-    if last < 0:
+        last: float | None = float(np.max(first[above] + tooth * teeth))
+    else:
+        last = _last_above(setup, roof, int(end))
+    if last is None:
         return 0.0
     pair = np.array([last, last + 1])
     return _root(pair, _gaps(setup, roof, pair))
+
+
+def _last_above(setup: Setup, roof: Roof, end: int) -> float | None:
+    """The last whole context before ``end`` at which the gap is above zero; None where there is none."""
+    for stop in range(end, 0, -_AT_ONCE):
+        tried = np.arange(max(0, stop - _AT_ONCE), stop, dtype=np.float64)
+        above = tried[_gaps(setup, roof, tried) > 0]
+        if above.size:
+            return float(above[-1])
+    return None
 
 
 def _knots(setup: Setup) -> npt.NDArray[np.float64]:
@@ -198,10 +206,10 @@ def _knots(setup: Setup) -> npt.NDArray[np.float64]:
 
 
 def _gaps(setup: Setup, roof: Roof, contexts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Seconds by which one more sequence adds more arithmetic than reading, at each context, in large batches."""
+    """Seconds by which as many sequences more add more arithmetic than reading to a large batch, at each context."""
     batches = np.array([[_SPAN], [2 * _SPAN]])
     step = run(setup, [decode_group(setup, batches, contexts)], roof)
-    gaps: npt.NDArray[np.float64] = np.diff(step.compute_s - step.memory_s, axis=0)[0] / _SPAN
+    gaps: npt.NDArray[np.float64] = np.diff(step.compute_s - step.memory_s, axis=0)[0]
     return gaps
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import Setup, resolve
+from slmopt.theory import batching
 from slmopt.theory.batch_points import batching_view
 from slmopt.theory.batching import (
     batch_curve,
@@ -119,6 +120,18 @@ def test_the_context_limit_is_found_by_trying_every_context(kind, shared):
     assert found & {"none", "some"}
 
 
+@pytest.mark.parametrize("kind", ["chunk", "compressed", "compressed and picked"])
+@pytest.mark.parametrize("at_once", [1, 7, 64, 199, 200, 201])
+def test_contexts_may_be_tried_in_parts(kind, at_once, monkeypatch):
+    for tflops in (0.3, 0.6, 1.2, 2.4, 4.8, 9.6):
+        setup = stacked(kind, tflops, shared_prefix=200)
+        roof = ceiling_roof(setup, "decode")
+        whole = crossover(setup, roof).context_limit
+        with monkeypatch.context() as patched:
+            patched.setattr(batching, "_AT_ONCE", at_once)
+            assert crossover(setup, roof).context_limit == whole
+
+
 @pytest.mark.parametrize("kind", ["full", "two windows", "chunk", "sparse"])
 @pytest.mark.parametrize("way", [{}, {"devices": 2, "link_gbs": 3}, {"devices": 4, "link_gbs": 0.5, "parallel": "pipeline"}, {"calibration": {"bandwidth_gbs": 50, "batched_gbs": 40, "matrix_tflops": 3, "overlap": "none"}}, {"calibration": {"bandwidth_gbs": 50, "matrix_tflops": 1, "attention_tflops": 0.1, "overlap": "products"}}])  # fmt: skip
 def test_a_step_of_any_large_batch_lies_on_the_line(kind, way):
@@ -175,13 +188,13 @@ def test_an_estimate_with_experts_may_be_held_by_arithmetic_before_the_first_seq
     assert at.compute_s == pytest.approx(at.memory_s, rel=1e-9)
 
 
-@pytest.mark.parametrize("batching", ["continuous", "static"])
-def test_a_curves_rates_are_the_scenarios_and_idle_slots_yield_nothing(batching):
+@pytest.mark.parametrize("way", ["continuous", "static"])
+def test_a_curves_rates_are_the_scenarios_and_idle_slots_yield_nothing(way):
     s = scenario({"model": COUNTED, "device": CARD, "weights": {"bits": 16}, "context": 1000, "fixed_ms": 0})
     for batch, longest in ((1, 1.0), (3, 1 + 1 / 2 + 1 / 3)):
-        e = evaluate(s.change(batch=batch, batching=batching))
+        e = evaluate(s.change(batch=batch, batching=way))
         for phases in (e.ceiling, e.typical):
-            lost = longest if batching == "static" and phases is e.typical else 1.0
+            lost = longest if way == "static" and phases is e.typical else 1.0
             step = float(decode_step(e.setup, phases.decode_roof).seconds)
             curve = batch_curve(e.setup, phases.decode_roof, float(batch))
             assert curve.user_tokens_per_s == phases.user_tokens_per_s == pytest.approx(1 / step, rel=1e-12)
