@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,12 +11,13 @@ from slmopt.specs.setup import Setup
 from slmopt.theory.forward import Kind, Numbers
 from slmopt.theory.latency import decode_group, decode_step
 from slmopt.theory.roof import PassTime, Roof
-from slmopt.theory.roofline import run, setup_terms
+from slmopt.theory.roofline import run, setup_terms, stages_of
+from slmopt.theory.search import first_whole
 from slmopt.theory.static_groups import steps_per_token
 
 FAR = 2.0**40
 _SPAN = 2.0**20
-_MOST_TEETH = 100_000
+_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Slopes:
     fixed_memory_s: float
     memory_s: float
     compute_s: float
-    link_s: float = 0.0
-    serial_s: float = 0.0
+    link_s: float
+    serial_s: float
 
     def sequence_s(self, kind: Kind) -> float:
         """Seconds that each further sequence of a large batch takes: a ceiling's longest side, an estimate's link on top."""
@@ -81,14 +81,16 @@ def slopes(setup: Setup, roof: Roof, context: float) -> Slopes:
     """
     if roof.batched_bandwidth is not None:
         roof = replace(roof, bandwidth=roof.batched_bandwidth, batched_bandwidth=None)
-    batches = np.array([1.0, _SPAN, 2 * _SPAN])
+    # A micro-batch of a pipeline's holds one sequence at least.
+    least = stages_of(setup)
+    batches = np.array([least, _SPAN, 2 * _SPAN])
     time = run(setup, [decode_group(setup, batches, context)], roof)
     weights, compute = np.asarray(time.weight_s).tolist(), np.asarray(time.compute_s).tolist()
     first, low, high = np.asarray(time.cache_s).tolist()
     memory = (high - low) / _SPAN
     # Of the cache, only a shared prefix is read whatever the batch.
     return Slopes(
-        fixed_memory_s=weights[2] + max(0.0, first - memory),
+        fixed_memory_s=weights[2] + max(0.0, first - least * memory),
         memory_s=memory,
         compute_s=(compute[2] - compute[1]) / _SPAN,
         link_s=float(np.ptp(np.broadcast_to(time.link_s, 3)[1:])) / _SPAN,
@@ -127,6 +129,8 @@ def _crossing(setup: Setup, roof: Roof, context: float, line: Slopes) -> float:
     Reading fewer experts only brings the crossing closer, so the line's is the far end of the search.
     """
     far = line.fixed_memory_s / (line.compute_s - line.memory_s)
+    # Fewer sequences than a pipeline has stages take what one for each takes.
+    far = far if far >= stages_of(setup) else far / stages_of(setup)
     if roof.kind == "ceiling" or not any(term.experts for term in setup_terms(setup)):
         return far
     low, high = 0.0, far
@@ -135,7 +139,8 @@ def _crossing(setup: Setup, roof: Roof, context: float, line: Slopes) -> float:
         step = run(setup, [decode_group(setup, tried, context)], roof)
         crossed = np.asarray(step.compute_s >= step.memory_s)
         crossed[-1] = True
-        first = max(1, int(np.argmax(crossed)))
+        # Without a sequence nothing is computed: the first of them has never crossed.
+        first = int(np.argmax(crossed))
         low, high = float(tried[first - 1]), float(tried[first])
     return high
 
@@ -145,45 +150,66 @@ def _context_limit(setup: Setup, roof: Roof) -> float | None:
 
     The gap between the two is a straight line between the lengths at which a window or a shared prefix ends, so the last
     piece that changes sign holds the answer exactly. Layers that attend in chunks make it a saw, since each chunk's
-    start reads nothing, and those that compress a stair: there the last tooth that begins above zero holds it.
+    start reads nothing, and those that compress a stair: there whole contexts are tried.
     """
-    chunk = max((size for term in setup_terms(setup) for size in (term.chunk, term.compress)), default=0)
-    points = _knots(setup, chunk)
+    tooth = max(size for term in setup_terms(setup) for size in (term.chunk, term.compress))
+    points = _knots(setup)
+    if tooth:
+        return _limit_of_teeth(setup, roof, tooth, points.max())
+    points = np.append(points, FAR)
     gaps = _gaps(setup, roof, points)
     above = np.flatnonzero(gaps > 0)
     if not above.size:
         return 0.0
     last = int(above[-1])
-    if last == len(points) - 1:
+    return None if last == len(gaps) - 1 else _root(points[last : last + 2], gaps[last : last + 2])
+
+
+def _limit_of_teeth(setup: Setup, roof: Roof, tooth: int, turned: float) -> float | None:
+    """The same where every ``tooth`` tokens, from ``turned`` on, the gap moves by as much and takes the same shape."""
+    end = tooth * (turned // tooth + 1)
+    first = end + np.arange(tooth, dtype=np.float64)
+    gaps, later = _gaps(setup, roof, first), _gaps(setup, roof, first + FAR // tooth * tooth)
+    if np.any(later > 0):
         return None
-    limit = _root(points[last : last + 2], gaps[last : last + 2])
-    if chunk and last == len(points) - 2:
-        start = limit // chunk * chunk
-        tooth = np.array([start, start + chunk - 1.0])
-        limit = _root(tooth, _gaps(setup, roof, tooth))
-    return limit
+    above = gaps > 0
+    if above.any():
+        teeth = np.floor(gaps[above] / (gaps - later)[above] * (FAR // tooth))
+        last: float | None = float(np.max(first[above] + tooth * teeth))
+    else:
+        last = _last_above(setup, roof, int(end))
+    if last is None:
+        return 0.0
+    pair = np.array([last, last + 1])
+    return _root(pair, _gaps(setup, roof, pair))
 
 
-def _knots(setup: Setup, chunk: int) -> npt.NDArray[np.float64]:
-    """Contexts between which the gap is a straight line, in order; the last is far beyond any that is used."""
+def _last_above(setup: Setup, roof: Roof, end: int) -> float | None:
+    """The last whole context before ``end`` at which the gap is above zero; None where there is none."""
+    for stop in range(end, 0, -_AT_ONCE):
+        tried = np.arange(max(0, stop - _AT_ONCE), stop, dtype=np.float64)
+        above = tried[_gaps(setup, roof, tried) > 0]
+        if above.size:
+            return float(above[-1])
+    return None
+
+
+def _knots(setup: Setup) -> npt.NDArray[np.float64]:
+    """Contexts between which the gap is a straight line, in order, but for chunks and compressed entries."""
     shared = float(setup.scenario.shared_prefix)
     # From the first cached token on recurrent layers read their state and not only write it.
     found = {0.0, 1.0, shared}
     for term in setup_terms(setup):
         for length in term.turns:
             found.update((length - 1, length, length + shared - 1))
-    knots = np.array([length for length in found if 0 <= length < FAR])
-    if not chunk:
-        return np.unique(np.append(knots, FAR))
-    starts = chunk * np.arange(min(_MOST_TEETH, knots.max() // chunk) + 3)
-    return np.unique(np.concatenate([knots, starts, starts[1:] - 1, [FAR // chunk * chunk]]))
+    return np.array(sorted(length for length in found if 0 <= length < FAR))
 
 
 def _gaps(setup: Setup, roof: Roof, contexts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Seconds by which one more sequence adds more arithmetic than reading, at each context, in large batches."""
+    """Seconds by which as many sequences more add more arithmetic than reading to a large batch, at each context."""
     batches = np.array([[_SPAN], [2 * _SPAN]])
     step = run(setup, [decode_group(setup, batches, contexts)], roof)
-    gaps: npt.NDArray[np.float64] = np.diff(step.compute_s - step.memory_s, axis=0)[0] / _SPAN
+    gaps: npt.NDArray[np.float64] = np.diff(step.compute_s - step.memory_s, axis=0)[0]
     return gaps
 
 
@@ -199,37 +225,17 @@ def weights_alone(setup: Setup, roof: Roof, batch: Numbers) -> Numbers:
     return batch / np.fmax(alone.weight_s, alone.matmul_s)
 
 
-def first_batch(holds: Callable[[float], bool], most: int) -> int | None:
-    """The smallest batch from which ``holds`` is true, up to ``most``; None where it never is.
-
-    ``holds`` must not become false again as the batch grows.
-    """
-    if holds(1.0):
-        return 1
-    if most <= 1:
-        return None
-    low, high = 1, 2
-    while not holds(float(high)):
-        if high >= most:
-            return None
-        low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(float(middle)) else (middle, high)
-    return high
-
-
 def largest_batch_within(setup: Setup, roof: Roof, seconds: float, most: int) -> int:
     """The most sequences, up to ``most``, whose decode step takes no longer than ``seconds``; 0 where none does."""
-    over = first_batch(lambda batch: float(decode_step(setup, roof, batch).seconds) > seconds, most)
+    over = first_whole(lambda batch: float(decode_step(setup, roof, float(batch)).seconds) > seconds, most)
     return most if over is None else over - 1
 
 
 def cache_outgrows_weights(setup: Setup, roof: Roof, most: int) -> int | None:
     """The smallest batch, up to ``most``, at which a step reads the caches for longer than the weights."""
 
-    def outgrown(batch: float) -> bool:
-        step = decode_step(setup, roof, batch)
+    def outgrown(batch: int) -> bool:
+        step = decode_step(setup, roof, float(batch))
         return bool(np.asarray(step.cache_s) > np.asarray(step.weight_s))
 
-    return first_batch(outgrown, most)
+    return first_whole(outgrown, most)

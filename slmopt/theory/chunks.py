@@ -45,9 +45,9 @@ def chunk_passes(setup: Setup, roof: Roof, whole: Group, chunk: int, beside: Gro
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} tokens: it must be at least 1")
     fed, hit = np.broadcast_arrays(np.asarray(whole.new, float), np.asarray(whole.past, float))
-    most = max(1, min(MOST_CHUNKS, _MOST_PASSES // max(1, fed.size)))
+    most = min(MOST_CHUNKS, -(-_MOST_PASSES // fed.size))
     size = np.maximum(float(chunk), np.ceil(fed / most))[..., None]
-    start = size * np.arange(np.ceil(fed / size[..., 0]).max(initial=1.0))
+    start = size * np.arange(np.ceil(fed / size[..., 0]).max())
     left = fed[..., None] - start
     new = np.clip(left, 0.0, size)
     pieces = Group(1.0, new, hit[..., None] + start, (left <= size).astype(np.float64))

@@ -177,7 +177,7 @@ def state_bytes(kept: Kept, state: float = STATE_BYTES, conv: float = STATE_BYTE
 def own_bytes(kept: Kept, cache: Cache, sequences: Numbers, tokens: Numbers) -> Numbers:
     """The model's own need: n·(entries(t) − entries(prefix)) + entries(prefix), in blocks when paged."""
     if kept.what == "state":
-        return sequences * (kept.layers * state_bytes(kept)) + np.zeros(np.shape(tokens))
+        return sequences * np.full(np.shape(tokens), kept.layers * state_bytes(kept))
     block = cache.own_block
     held = round_up(tokens, block)
     one = kept.layers * kept.token_bytes

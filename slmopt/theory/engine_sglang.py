@@ -50,7 +50,7 @@ def token_bytes(cache: Cache) -> tuple[float, float]:
     full = window = 0.0
     for kept in cache.kept:
         one = kept.layers * _one(kept)
-        if _windowed(kept, cache):
+        if _window(kept, cache) is not None:
             window += one
         elif _pooled(kept):
             full += one
@@ -65,8 +65,8 @@ def _pooled(kept: Kept) -> bool:
     return kept.what != "state" and kept.every == 1
 
 
-def _windowed(kept: Kept, cache: Cache) -> bool:
-    return kept.limit is not None and not cache.full_windows
+def _window(kept: Kept, cache: Cache) -> int | None:
+    return None if cache.full_windows else kept.limit
 
 
 def pools(cache: Cache, sequences: Numbers, tokens: Numbers) -> Pools:
@@ -83,10 +83,7 @@ def pools(cache: Cache, sequences: Numbers, tokens: Numbers) -> Pools:
     full_pool = np.maximum(full, window / WINDOW_TOKENS) if both else full
     window_pool = WINDOW_TOKENS * full_pool if both else window
     held = _with_page(full_pool, full_bytes, page) + _with_page(window_pool, window_bytes, page)
-    states = sequences * _slots(cache)
-    grown: Numbers = 1.0
-    if _slots(cache) and (full_bytes or window_bytes):
-        grown = np.maximum(1.0, states / (STATE_MEMORY * np.maximum(held, 1.0)))
+    grown = np.maximum(1.0, sequences * _slots(cache) / (STATE_MEMORY * held))
     return Pools(full_pool, window_pool, grown)
 
 
@@ -117,8 +114,9 @@ def steps(kept: Kept, cache: Cache, sequences: Numbers, tokens: Numbers) -> Iter
     if kept.what == "index":
         yield "index_fp8", own_bytes(kept, cache, sequences, tokens) * (_one(kept) / kept.token_bytes)
     each = round_up(tokens, page)
-    if _windowed(kept, cache):
-        window = np.minimum(each, float(round_up(kept.limit or 0, page)) + page)
+    limit = _window(kept, cache)
+    if limit is not None:
+        window = np.minimum(each, float(round_up(limit, page)) + page)
         yield "window_pages", (sequences * window + page) * one
         yield "pool_split", (sized.window + page) * sized.grown * one
         return

@@ -59,18 +59,15 @@ class Spec:
         if self.kept.what == "state":
             return np.ones_like(np.asarray(tokens, dtype=np.float64))
         whole = np.ceil(np.asarray(tokens, dtype=np.float64) / self.block)
-        if self.kept.limit is None:
-            return whole
-        return np.minimum(whole, self._most(tokens, new))
+        limit = self.kept.limit
+        return whole if limit is None else np.minimum(whole, self._most(limit, tokens, new))
 
     def asked(self, tokens: float, new: float) -> float:
         """Pages that a request is charged with at admission, as the printed concurrency counts them."""
-        if self.kept.what == "state" or self.kept.limit is None:
-            return float(self.pages(tokens))
-        return float(self._most(tokens, new))
+        limit = self.kept.limit
+        return float(self.pages(tokens) if limit is None else self._most(limit, tokens, new))
 
-    def _most(self, tokens: Numbers, new: float) -> Numbers:
-        limit = self.kept.limit or 0
+    def _most(self, limit: int, tokens: Numbers, new: float) -> Numbers:
         if self.kept.what == "chunk":
             return np.ceil(np.minimum(limit + (new if new > 1 else 0.0), tokens) / self.block)
         return np.ceil(np.minimum(limit - 1.0 + new, tokens) / self.block) + 1.0
@@ -99,16 +96,17 @@ def _layout(layers: tuple[Kept, ...], block: int, full_windows: bool) -> Layout:
     if full_windows:
         paged = [_in_full(kept) for kept in paged]
     states = [kept for kept in layers if kept.what == "state"]
-    keys = [
-        Spec(kept, block, block * key_bytes(kept), 1, kept.layers)
-        for kept in layers
-        if kept.what == "index" and kept.every == 1
-    ]
+    keys = [_alone(k, block, key_bytes(k)) for k in layers if k.what == "index" and k.every == 1]
     if (not states and len({(k.what, k.limit) for k in paged}) <= 1) or not paged:
-        own = [Spec(k, block, block * k.token_bytes, 1, k.layers) for k in paged]
-        own += [Spec(k, 1, page_of_state(k), 1, k.layers) for k in states]
+        own = [_alone(k, block, k.token_bytes) for k in paged]
+        own += [_alone(k, 1, page_of_state(k)) for k in states]
         return Layout((*own, *keys), 0)
     return _grouped(block, paged, states, keys)
+
+
+def _alone(kept: Kept, block: int, one: float) -> Spec:
+    """Layers whose pages are their own; ``one`` are the bytes of each of a block's tokens."""
+    return Spec(kept, block, block * one, 1, kept.layers)
 
 
 def _in_full(kept: Kept) -> Kept:

@@ -136,7 +136,7 @@ def most_sequences(engine: Engine, cache: Cache, room: float, tokens: Numbers) -
         low, high = np.where(fits, high, low), np.where(fits, 2 * high, high)
         fits = total_bytes(engine, cache, high, tokens) <= room
     endless = fits
-    high = np.where(endless, low + 1, high)
+    high = np.where(endless, low, high)
     while np.any(high - low > 1):
         middle = np.floor((low + high) / 2)
         fits = total_bytes(engine, cache, middle, tokens) <= room

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from slmopt.specs.setup import Setup
+from slmopt.theory.forward import Numbers
 from slmopt.theory.latency import prefill
 from slmopt.theory.residency import load_seconds
 from slmopt.theory.roofline import LEVELS, Level, roofs
+from slmopt.theory.search import first_whole
+
+# A prompt that is in time here is in time whatever its length.
+FARTHEST = 1_000_000_000
 
 Curve = npt.NDArray[np.float64]
 
@@ -68,18 +74,8 @@ def longest_prompt(setup: Setup, target_s: float, level: Level | None = None) ->
     def meets(prompt: int) -> bool:
         return float(prefill(setup, roof, float(prompt), 0.0).seconds) <= left
 
-    if not meets(1):
-        return 0
-    high = 2
-    while meets(high):
-        high *= 2
-        if high > 2**30:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if meets(middle) else (low, middle)
-    return low
+    over = first_whole(lambda prompt: not meets(prompt), FARTHEST)
+    return None if over is None else over - 1
 
 
 def compute_bound_from(setup: Setup, cached_share: float = 0.0) -> int | None:
@@ -88,16 +84,12 @@ def compute_bound_from(setup: Setup, cached_share: float = 0.0) -> int | None:
     if np.isnan(roof.peak):
         return None
 
-    def bound(prompts: Curve) -> npt.NDArray[np.bool_]:
+    def bound(prompts: Numbers) -> npt.NDArray[np.bool_]:
         return np.asarray(prefill(setup, roof, prompts, prompts * cached_share).compute_bound)
 
     tried = np.unique(np.round(np.geomspace(1.0, 1e6, 200)))
     found = np.flatnonzero(bound(tried))
     if not found.size:
         return None
-    at = int(found[0])
-    low, high = int(tried[at - 1]) if at else 0, int(tried[at])
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bound(np.array([float(middle)]))[0] else (middle, high)
-    return high
+    lengths = range(1, int(tried[found[0]]))
+    return 1 + bisect_left(lengths, True, key=lambda prompt: bool(bound(float(prompt))))

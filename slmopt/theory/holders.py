@@ -150,7 +150,7 @@ def stage_sizes(layers: int, stages: int) -> tuple[int, ...]:
     """Layers of each stage: evenly, the odd ones to the stages before the last."""
     sizes = [layers // stages] * stages
     for odd in range(layers % stages):
-        sizes[-2 - odd if stages > 1 else -1] += 1
+        sizes[-2 - odd] += 1
     return tuple(sizes)
 
 

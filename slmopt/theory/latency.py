@@ -31,7 +31,7 @@ class Latency:
     reply_s: Numbers
     kind: Kind
     source: str
-    load_s: float = 0.0
+    load_s: float
 
 
 def decode_group(setup: Setup, batch: Numbers | None = None, context: Numbers | None = None) -> Group:

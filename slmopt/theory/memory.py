@@ -29,6 +29,10 @@ from slmopt.theory.engines import (
 )
 from slmopt.theory.forward import Numbers
 from slmopt.theory.holders import Holder, Place, holders
+from slmopt.theory.search import first_whole
+
+# A context that still fits here fits whatever its length.
+FARTHEST = 1_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,12 @@ class Capacity:
     max_sequences: int | None
     now: int
     lacking: float | None
-    rules: tuple[Rule, ...] = ()
-    fewest_sequences: int | None = None
-    own_need: tuple[str, ...] = ()
-    place: Place = "device"
-    draft_bytes: float = 0.0
-    draft_bytes_per_sequence: float = 0.0
+    rules: tuple[Rule, ...]
+    fewest_sequences: int | None
+    own_need: tuple[str, ...]
+    place: Place
+    draft_bytes: float
+    draft_bytes_per_sequence: float
 
     @property
     def fixed_bytes(self) -> float:
@@ -144,8 +148,8 @@ def holder_fits(setup: Setup, holder: Holder, tokens: Numbers, most_buffers: boo
     once = total_bytes("exact", cache, 0.0, tokens)
     each = np.asarray(total_bytes("exact", cache, 1.0, tokens)) - once
     left = np.asarray(room - once)
-    fit = np.where(each > 0, np.floor(np.maximum(0.0, left) / np.where(each > 0, each, 1.0)), np.inf)
-    return np.where(left >= 0, fit, 0.0)
+    whole = np.floor(left / np.where(each > 0, each, np.nan))
+    return np.where(left >= 0, np.where(np.isnan(whole), np.inf, whole), 0.0)
 
 
 def capacity(setup: Setup) -> Capacity:
@@ -224,9 +228,8 @@ def _unruled(part: Part) -> bool:
 def _memory_rules(holder: Holder) -> tuple[Rule, ...]:
     """What the engine leaves free, and the least that it keeps for itself."""
     found = []
-    capacity, usable = holder.capacity, holder.usable
-    if capacity is not None and usable is not None and usable != capacity:
-        found.append(Rule("memory_share", capacity - usable))
+    if holder.capacity is not None and holder.share != 1:
+        found.append(Rule("memory_share", holder.capacity * (1 - holder.share)))
     if holder.unstated is not None:
         found.append(Rule("activations", holder.unstated[0]))
     return tuple(found)
@@ -236,26 +239,13 @@ def longest_context(setup: Setup, sequences: int) -> int | None:
     """The most cached tokens a sequence at which ``sequences`` fit; None where memory is unknown or never fills."""
     if all(holder.usable is None for holder in holders(setup)):
         return None
-    high = 1
-    while _hold(setup, sequences, float(high)):
-        high *= 2
-        if high > 2**40:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _hold(setup, sequences, float(middle)):
-            low = middle
-        else:
-            high = middle
-    return low
+    over = first_whole(lambda tokens: not _hold(setup, sequences, float(tokens)), FARTHEST)
+    return None if over is None else over - 1
 
 
 def _hold(setup: Setup, sequences: int, tokens: float) -> bool:
     """Whether ``sequences`` of ``tokens`` fit; an engine's stair is only looked up, not searched."""
     engine = setup.scenario.engine
-    if engine == "exact":
-        return float(sequences_that_fit(setup, tokens)) >= sequences
     return all(
         holder.weight_bytes
         + holder.reserve()

@@ -81,7 +81,7 @@ def layer_weights(model: Model, weights: WeightFormat) -> tuple[LayerWeights, ..
     for tensor, bits in zip(model.tensors, tensor_bits(weights, model), strict=True):
         if tensor.group is None:
             continue
-        one = tensor.params * bits / 8 / max(1, len(tensor.layers))
+        one = tensor.params * bits / 8 / len(tensor.layers)
         role = role_of(tensor, model)
         sums[tensor.group]["experts" if role == "experts" else "mixer" if role in _MIXER else "mlp"] += one
     layers = []

@@ -60,11 +60,11 @@ def placed(model: Model, gpu_layers: int | None, cpu_moe_layers: int | None) -> 
     if model.by_count:
         here = count if gpu_layers is None else min(gpu_layers, count)
         return Placed((here,), (here,), (count,), here == count)
-    slots = count + 1 if gpu_layers is None else min(gpu_layers, count + 1)
-    first, kept = count + 1 - slots, cpu_moe_layers or 0
+    first, kept = 0 if gpu_layers is None else count + 1 - gpu_layers, cpu_moe_layers or 0
+    head = gpu_layers is None or gpu_layers > 0
     layers = [sum(place >= first for place in places) for places in model.positions]
     experts = [sum(place >= max(first, kept) for place in places) for places in model.positions]
-    return Placed(tuple(layers), tuple(experts), tuple(g.count for g in model.groups), slots > 0)
+    return Placed(tuple(layers), tuple(experts), tuple(g.count for g in model.groups), head)
 
 
 def placed_of(setup: Setup) -> Placed:
@@ -102,9 +102,7 @@ def part_operators(
     for term in operator_terms(model, weights, k, v):
         here = _here(term, where, model)
         share = here if card else 1.0 - here
-        if share == 1.0:
-            found.append(term)
-        elif share > 0.0:
+        if share > 0.0:
             found.append(scaled(term, share))
     return tuple(found)
 

@@ -7,7 +7,7 @@ from slmopt.figures import batch_sides, batching, theme
 from slmopt.figures.named import Named
 from slmopt.reports import batch_tables
 from slmopt.theory.batch_points import batching_view
-from slmopt.theory.batching import cache_outgrows_weights, first_batch, largest_batch_within, weights_alone
+from slmopt.theory.batching import cache_outgrows_weights, largest_batch_within, weights_alone
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.latency import decode_step
 from tests.figures.roof_cases import CASES, GROUPED, SERVER, drawn_well, traces, words
@@ -153,13 +153,6 @@ def test_a_huge_capacity_keeps_its_mark_within_the_axes():
         figure = draw(shown(case))
         last = 10 ** figure.layout.xaxis.range[1]
         assert all(max(np.asarray(trace.x, dtype=float)) <= last * 1.001 for trace in figure.data)
-
-
-def test_the_first_batch_is_found_exactly():
-    for edge in (1, 2, 3, 7, 64, 99, 100):
-        assert first_batch(lambda batch, edge=edge: batch >= edge, 100) == edge
-    assert first_batch(lambda batch: batch > 100, 100) is None
-    assert first_batch(lambda _: False, 1) is None
 
 
 def test_largest_batches_and_outgrown_weights_invert_the_step():

@@ -33,6 +33,16 @@ def test_a_printed_share_leads_back_to_the_acceptance(rate, k):
     assert a.acceptance_from_share(share, k) == pytest.approx(rate, rel=1e-9)
 
 
+@pytest.mark.parametrize("k", [1, 2, 16])
+def test_nothing_and_everything_accepted_are_the_ends(k):
+    for none in (a.acceptance_from_share(0.0, k), a.acceptance_from_tokens(1.0, k)):
+        assert 0 <= none < 1e-17
+    for whole in (a.acceptance_from_share(1.0, k), a.acceptance_from_tokens(k + 1.0, k)):
+        assert whole == pytest.approx(1.0, rel=1e-15)
+    with pytest.raises(ValueError, match="of 0: it must be"):
+        a.acceptance_from_share(0.5, 0)
+
+
 def test_positions_that_a_model_card_prints_give_its_tokens_a_pass():
     # Qwythos-27B: .897/.662/.456/.279/.25/.176 and 3.72 tokens a pass.
     assert a.tokens_from_positions([0.897, 0.662, 0.456, 0.279, 0.25, 0.176]) == pytest.approx(

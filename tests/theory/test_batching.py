@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from slmopt import Scenario, scenario
 from slmopt.specs.setup import Setup, resolve
-from slmopt.theory.batching import batch_curve, crossover, first_batch, largest_batch_within
+from slmopt.theory.batching import batch_curve, crossover, largest_batch_within
 from slmopt.theory.latency import decode_step
 from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import ceiling_roof, estimate_roof
@@ -175,11 +175,6 @@ def test_an_estimate_with_experts_crosses_where_its_own_bytes_say():
         assert at.compute_s == pytest.approx(at.memory_s, rel=1e-12)
     # Few sequences miss many experts; the line of large batches would cross later.
     assert found < 60
-
-
-@given(st.integers(1, 5000), st.integers(1, 5000))
-def test_first_batch_is_the_first(start, most):
-    assert first_batch(lambda batch: batch >= start, most) == (start if start <= most else None)
 
 
 @few
