@@ -18,7 +18,6 @@ import pyarrow.csv as pacsv  # type: ignore[import-untyped]
 
 from slmopt.measured.readers._cells import Floats, Times
 
-
 _BLOCK: Final = 1 << 20
 
 
