@@ -13,6 +13,7 @@ from slmopt.figures.named import Named
 from slmopt.measured.distinct import distinct, kept, members, texts_in_use
 from slmopt.reports.formulas import safe
 from slmopt.words import measured_rows as words
+from slmopt.words.timed_names import named
 
 MOST_MARKS: Final = 28
 """More rows than this are drawn as medians of their groups."""
@@ -30,7 +31,6 @@ _NEEDED: Final = (
     "model",
     "weights",
     "device",
-    "test",
     "measured",
     "ceiling",
     "fraction",
@@ -63,7 +63,7 @@ def groups(rows: pd.DataFrame) -> list[Named[Group]]:
     held = rows["fraction"].notna()
     single = int(held.sum()) <= MOST_MARKS
     # Texts that differ from row to row are looked at only where rows are drawn one by one.
-    known = kept(rows[list(_NEEDED if single else _MEDIANS)], held)
+    known = named(rows[held])[[*_NEEDED, "test"]] if single else kept(rows[list(_MEDIANS)], held)
     if known.empty:
         return []
     keys = ["model", "weights"] + (["device"] if len(texts_in_use(known["device"])) > 1 else [])
@@ -85,9 +85,9 @@ def groups(rows: pd.DataFrame) -> list[Named[Group]]:
     if len(order) > MOST_GROUPS:
         kept_keys = set(sorted(order, key=lambda key: -len(parts[key]))[: MOST_GROUPS - 1])
         rest = pd.concat([parts[key] for key in order if key not in kept_keys])
-        named = [_group(key, parts[key], single=single) for key in order if key in kept_keys]
+        shown = [_group(key, parts[key], single=single) for key in order if key in kept_keys]
         name = f"{len(order) - len(kept_keys)} others"
-        return [*named, Named(name, Group("", tuple(_marks(rest, "others", single=False))))]
+        return [*shown, Named(name, Group("", tuple(_marks(rest, "others", single=False))))]
     return [_group(key, parts[key], single=single) for key in order]
 
 

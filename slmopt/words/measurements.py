@@ -29,6 +29,7 @@ from slmopt.words.measured_causes import (
     top_reason,
 )
 from slmopt.words.measured_rows import group_name, marked, row_name, short
+from slmopt.words.timed_names import CARRIED, named
 
 Tiles = list[tuple[str, str, str, str]]
 """Label, value, note and help of each."""
@@ -44,7 +45,7 @@ PHASE_WORDS: Final = {
 }
 
 _SIZES: Final = ["model", "weights", "context", "fraction", "pass_s"]
-_NEEDED: Final = [*_SIZES, "source_file", "phase", "device", "tool", "test", "p50", "spread", "bound", "verdict", "reasons", "origin"]  # fmt: skip
+_NEEDED: Final = [*_SIZES, "source_file", "phase", "device", "tool", "p50", "spread", "bound", "verdict", "reasons", "origin"]  # fmt: skip
 
 _SMALL_AGAINST_LARGE = 0.7
 _FAR_BELOW_USUAL = 0.7
@@ -67,7 +68,7 @@ class Said:
 def said(rows: pd.DataFrame, files: int, needs: Sequence[str] = (), *, sample: bool = False) -> Said:
     """All of it at once, since with many rows it is worth keeping."""
     drawn = bool(rows["fraction"].notna().any())
-    rows = rows[_NEEDED]
+    rows = rows[[*_NEEDED, *(name for name in ("test", *CARRIED) if name in rows)]]
     return Said(
         scenario_line(rows, files, sample=sample),
         answer(rows, needs),
@@ -140,7 +141,8 @@ def _about(rows: pd.DataFrame, phase: str) -> str:
         decides = {"memory": "Memory decides", "arithmetic": "Arithmetic decides"}[other]
         return f"{decides} here, so no kernel work will help: {middle} **{reached}** of its {word} ceiling."
     if slow.any():
-        worst = rows.iloc[int(np.argmin((rows["fraction"] / rows["p50"]).where(slow, np.inf).to_numpy()))]
+        at = int(np.argmin((rows["fraction"] / rows["p50"]).where(slow, np.inf).to_numpy()))
+        worst = named(rows.iloc[[at]]).iloc[0]
         return (
             f"Software holds {marked(row_name(worst), 70)} back: it reaches **{n.percent(float(worst['fraction']))}** of its ceiling "
             f"where **{n.percent(float(worst['p50']))}** is usual; {middle} **{reached}**."
@@ -219,7 +221,7 @@ def tiles(rows: pd.DataFrame) -> Tiles:
     worst = ""
     if wide:
         at = int(np.nanargmax(spread))
-        worst = f"{row_name(rows.iloc[at])}: ±{n.NBSP}{n.percent(float(spread[at]))}"
+        worst = f"{row_name(named(rows.iloc[[at]]).iloc[0])}: ±{n.NBSP}{n.percent(float(spread[at]))}"
     unknown = len(known) == 0
     return [
         (f"{label} rows, median (%)", value, note, SHARE_HELP),
