@@ -172,8 +172,20 @@ def _categories(values: object, size: int) -> pd.Categorical:
     made = values if isinstance(values, pd.Categorical) else pd.Categorical(pd.Series(values, dtype="str"))
     if "" in made.categories:
         made = made.remove_categories([""])
-    used = np.bincount(np.asarray(made.codes, dtype=np.int64) + 1, minlength=len(made.categories) + 1)[1:] > 0
-    return made if used.all() else made.remove_unused_categories()
+    return made if _all_used(made) else made.remove_unused_categories()
+
+
+def _all_used(texts: pd.Categorical) -> bool:
+    """Whether every category is some row's."""
+    count = len(texts.categories)
+    if count <= _FEW_TEXTS:
+        return all(bool((texts.codes == code).any()) for code in range(count))
+    held = np.zeros(count + 1, dtype=bool)
+    held[texts.codes] = True
+    return bool(held[:count].all())
+
+
+_FEW_TEXTS: Final = 8
 
 
 @lru_cache(maxsize=1024)

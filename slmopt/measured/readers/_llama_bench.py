@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from slmopt.measured.readers._cells import Floats, cache_format, ggml_format, model_name
-from slmopt.measured.readers._columns import Bools, Columns, Texts, choose, map_text, stated
+from slmopt.measured.readers._columns import Bools, Columns, Texts, choose, every, map_text, stated
 from slmopt.measured.table import ReadResult, make_rows, result
 
 NAME: Final = "llama-bench"
@@ -113,7 +113,7 @@ def read_columns(form: str, source: str, columns: Columns) -> ReadResult:
             "concurrency": 1.0,
             "prompt_tokens": prompt,
             "output_tokens": output,
-            "depth_tokens": depth if "n_depth" in columns.numbers else np.zeros(len(columns)),
+            "depth_tokens": depth if "n_depth" in columns.numbers else every(0.0, len(columns)),
             "tokens_per_s": speed,
             "tokens_per_s_basis": choose(decode | prefill, "sequence", "mixed"),
             "tpot_s": np.where(decode, seconds / np.where(output > 0, output, np.nan), np.nan),
