@@ -94,13 +94,11 @@ def _kinds(rows: pd.DataFrame) -> dict[str, Any]:
     unnamed = [match_weights(library(), str(name), gguf=True) is None for name in formats.categories]
     # The one behind all is the missing one.
     open_format = np.array([*unnamed, True])[formats.codes]
-    bits = once(
-        lambda size, params: np.round(8 * size / params, 1), numbers["weight_bytes"], numbers["params"]
-    )
-    sizes = {
-        "bits": _only(bits, open_format),
-        "weight_bytes": _only(numbers["weight_bytes"], open_format & np.isnan(bits)),
-    }
+    sizes = dict.fromkeys(("bits", "weight_bytes"), np.broadcast_to(np.float64(np.nan), len(rows)))
+    if open_format.any():
+        size, params = numbers["weight_bytes"], numbers["params"]
+        bits = once(lambda size, params: np.round(8 * size / params, 1), size, params)
+        sizes = {"bits": _only(bits, open_format), "weight_bytes": _only(size, open_format & np.isnan(bits))}
     return texts | numbers | sizes
 
 

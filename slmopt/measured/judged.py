@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -37,7 +37,8 @@ class Columns:
     def __init__(self, rows: pd.DataFrame, claimed: Claims) -> None:
         size = len(rows)
         self.rows, self.claimed = rows, claimed
-        self.numbers = {name: np.full(size, np.nan) for name in _NUMBERS}
+        # What no kind fills is no row of the result.
+        self.numbers = {name: np.empty(size) for name in _NUMBERS}
         self.verdict = np.full(size, VERDICTS.index("unknown"), dtype=np.int8)
         self.side = np.full(size, -1, dtype=np.int8)
         self.other_size = np.zeros(size, dtype=bool)
@@ -56,18 +57,19 @@ class Columns:
         stated, chunks = (self._stated(name, at) for name in ("weight_bytes", "chunk_tokens"))
         with np.errstate(invalid="ignore"):
             ratio = once(lambda size: np.where(size > 0, size / found.format_bytes, 1.0), stated)
-        claim = self.claimed if whole else self.claimed.at(at)
-        shapes = Shapes(
-            claim.batch, claim.depth, claim.prompt, claim.output, ratio, once(np.nan_to_num, chunks)
+        claim = self.claimed
+        names = ("batch", "depth", "prompt", "output", "together", "one_of_many")
+        batch, depth, prompt, output, together, one_of_many = (
+            getattr(claim, name) if whole else getattr(claim, name)[at] for name in names
         )
-        held = ceilings(found, shapes, claim.together, claim.one_of_many)
+        shapes = Shapes(batch, depth, prompt, output, ratio, once(np.nan_to_num, chunks))
+        held = ceilings(found, shapes, together, one_of_many)
         offloaded = _offloaded(self.rows, at, found)
 
         def judge_piece(piece: slice) -> None:
             rows = piece if whole else at[piece]
-            self._judge(
-                rows, number, claim.at(piece), held.at(piece), (stated[piece], ratio[piece]), offloaded[piece]
-            )
+            sizes = (stated[piece], ratio[piece])
+            self._judge(rows, number, claim.at(rows), held.at(piece), sizes, offloaded[piece])
 
         each_piece(len(at), judge_piece)
 
@@ -80,7 +82,7 @@ class Columns:
         """Rows that nothing is known to hold against."""
         claim = self.claimed.at(at)
         self.kind[at], self.reasons[at] = number, _lost(claim, self.places[number])
-        self._set(at, _told(claim))
+        self._set(at, {**dict.fromkeys(_NUMBERS, np.float64(np.nan)), **_told(claim)})
 
     def _judge(
         self,
@@ -139,7 +141,7 @@ class Columns:
         }
         self._set(at, values)
 
-    def _set(self, at: Ints | slice, values: dict[str, Floats]) -> None:
+    def _set(self, at: Ints | slice, values: Mapping[str, Floats | np.float64]) -> None:
         for name, value in values.items():
             self.numbers[name][at] = value
 

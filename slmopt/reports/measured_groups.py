@@ -146,16 +146,19 @@ def _median_mark(rows: pd.DataFrame, panel: Panel, name: str) -> Mark:
     shares = rows["fraction"].to_numpy(dtype=np.float64)
     ends = (0.1, 0.9) if len(rows) >= _QUANTILES_FROM else (0.0, 1.0)
     low, share, high = (float(value) for value in np.quantile(shares, [ends[0], 0.5, ends[1]]))
+    usual = (float(rows["p10"].median()), float(rows["p90"].median()))
     return Mark(
         panel,
         share,
         low,
         high,
-        (float(rows["p10"].median()), float(rows["p90"].median())),
+        usual,
         rows=len(rows),
         above=int((rows["verdict"] == "above_ceiling").sum()),
         side=_side(texts_in_use(rows["bound"])),
-        hover=words.group_hover(rows, name.replace("\n", ", "), (low, share, high), tenths=ends[0] > 0),
+        hover=words.group_hover(
+            len(rows), name.replace("\n", ", "), (low, share, high), usual, tenths=ends[0] > 0
+        ),
     )
 
 

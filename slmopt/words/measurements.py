@@ -69,12 +69,13 @@ def said(rows: pd.DataFrame, files: int, needs: Sequence[str] = (), *, sample: b
     """All of it at once, since with many rows it is worth keeping."""
     drawn = bool(rows["fraction"].notna().any())
     rows = rows[[*_NEEDED, *(name for name in ("test", *CARRIED) if name in rows)]]
+    finding = title(rows) if drawn else ""
     return Said(
         scenario_line(rows, files, sample=sample),
         answer(rows, needs),
         tiles(rows),
-        title(rows) if drawn else "",
-        alt(rows) if drawn else "",
+        finding,
+        alt(finding) if drawn else "",
         explanation(rows),
     )
 
@@ -108,7 +109,7 @@ def answer(rows: pd.DataFrame, needs: Sequence[str] = ()) -> str:
             f"A busy machine blurs these rows: **{noisy:,}** of **{int(repeated.sum()):,}** spread by more than 5{n.NBSP}%, "
             "so repeat them before believing any."
         )
-    above = kept(known, known["verdict"] == "above_ceiling")
+    above = kept(known[["fraction", "reasons"]], known["verdict"] == "above_ceiling")
     if 3 * len(above) >= len(known):
         reached = n.percent(float(above["fraction"].max()))
         return (
@@ -208,14 +209,14 @@ def tiles(rows: pd.DataFrame) -> Tiles:
     """Median share with what is usual, rows below typical, above the ceiling, and with a wide spread."""
     known = kept(rows, rows["fraction"].notna())
     phase = next((name for name in PHASES if (known["phase"] == name).any()), "decode")
-    main = kept(known, known["phase"] == phase)
+    main = kept(known[["fraction", "p50", "origin"]], known["phase"] == phase)
     value, note = n.UNKNOWN, "no row has a ceiling yet"
     if len(main):
         value = f"{100 * float(main['fraction'].median()):,.0f}"
         note = f"of the ceiling; usual is {100 * float(main['p50'].median()):,.0f}{usual_for(main)}"
     label = {"decode": "Decode", "prefill": "Prefill", "serving": "Serving", "mixed": "Whole-run"}[phase]
-    slow = kept(known, known["verdict"].isin(SLOW))
-    above = kept(known, known["verdict"] == "above_ceiling")
+    slow = kept(known[["model", "weights", "reasons"]], known["verdict"].isin(SLOW))
+    above = kept(known[["reasons"]], known["verdict"] == "above_ceiling")
     spread = rows["spread"].to_numpy(dtype=np.float64)
     repeated, wide = bool(np.isfinite(spread).any()), int((spread > NOISY).sum())
     worst = ""
@@ -267,7 +268,7 @@ def usual_for(rows: pd.DataFrame) -> str:
 
 def title(rows: pd.DataFrame) -> str:
     """Finding of the figure; its names are plain text."""
-    known = kept(rows, rows["fraction"].notna())
+    known = kept(rows[["phase", "model", "fraction"]], rows["fraction"].notna())
     phases = [name for name in PHASES if (known["phase"] == name).any()]
     parts = {phase: kept(known, known["phase"] == phase) for phase in phases}
     models = distinct(parts["decode"]["model"]) if "decode" in parts else []
@@ -290,9 +291,9 @@ def _range(rows: pd.DataFrame) -> str:
     return low if low == high else f"{low.removesuffix(n.NBSP + '%')} to {high}"
 
 
-def alt(rows: pd.DataFrame) -> str:
-    """The figure for those who do not see it."""
-    return f"{title(rows).replace('**', '')}. A diamond for each measurement at its share of the ceiling, from 0 to above 100 %."
+def alt(finding: str) -> str:
+    """The figure for those who do not see it, which begins with its title."""
+    return f"{finding.replace('**', '')}. A diamond for each measurement at its share of the ceiling, from 0 to above 100 %."
 
 
 def _bare(name: str) -> str:
