@@ -170,19 +170,22 @@ def _categories(values: object, size: int) -> pd.Categorical:
             np.zeros(size, dtype=np.int8), dtype=_one_text(values), validate=False
         )
     made = values if isinstance(values, pd.Categorical) else pd.Categorical(pd.Series(values, dtype="str"))
-    if "" in made.categories:
-        made = made.remove_categories([""])
-    return made if _all_used(made) else made.remove_unused_categories()
+    said = _used(made) & (made.categories != "")
+    if said.all():
+        return made
+    # The one behind all is the missing one.
+    places = np.append(np.where(said, np.cumsum(said) - 1, -1), -1).astype(made.codes.dtype)
+    return pd.Categorical.from_codes(places[made.codes], made.categories[said], validate=False)
 
 
-def _all_used(texts: pd.Categorical) -> bool:
-    """Whether every category is some row's."""
+def _used(texts: pd.Categorical) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which categories are some row's."""
     count = len(texts.categories)
     if count <= _FEW_TEXTS:
-        return all(bool((texts.codes == code).any()) for code in range(count))
+        return np.array([(texts.codes == code).any() for code in range(count)], dtype=bool)
     held = np.zeros(count + 1, dtype=bool)
     held[texts.codes] = True
-    return bool(held[:count].all())
+    return held[:count]
 
 
 _FEW_TEXTS: Final = 8

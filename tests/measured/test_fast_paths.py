@@ -16,9 +16,8 @@ from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark
 from slmopt.measured.distinct import distinct, once
 from slmopt.measured.placed import Facts
-from slmopt.measured.readers._columns import choose, first_of, map_text
+from slmopt.measured.readers._columns import choose, first_of, map_text, numbered
 from slmopt.measured.readers._json_cells import Unlike, columns_of
-from slmopt.measured.readers._labels import numbered
 from slmopt.measured.table import make_rows
 from slmopt.reports.measurement_tables import joined, listed
 from slmopt.words.timed_names import CARRIED, named

@@ -12,6 +12,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from slmopt.measured.distinct import alike
 from slmopt.measured.readers._cells import Floats, parse_column
@@ -70,6 +72,12 @@ class Columns:
             self.odd,
             skips,
         )
+
+
+def numbered(place: str, numbers: npt.NDArray[np.int64]) -> pd.Series[str]:
+    """``place`` and a number, such as "row 7", for each of these numbers."""
+    labels = pc.binary_join_element_wise(f"{place} ", pa.array(numbers).cast(pa.string()), "")
+    return pd.Series(labels.to_pandas(), dtype="str")
 
 
 def map_text(values: Texts, change: Callable[[str], str]) -> Texts:

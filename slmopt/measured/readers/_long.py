@@ -20,8 +20,7 @@ import pyarrow.csv as pacsv  # type: ignore[import-untyped]
 
 from slmopt.measured.progress import waited
 from slmopt.measured.readers._cells import parse_column, parse_times
-from slmopt.measured.readers._columns import LISTED, Columns, Texts
-from slmopt.measured.readers._labels import numbered
+from slmopt.measured.readers._columns import LISTED, Columns, Texts, numbered
 from slmopt.measured.table import Skip
 from slmopt.measured.text import UnreadableFile
 

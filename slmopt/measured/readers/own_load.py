@@ -18,10 +18,9 @@ from slmopt.measured.load_rows import NUMBERS, Requests
 from slmopt.measured.load_summary import LoadSummary, summaries
 from slmopt.measured.readers._base import JsonLinesReader, JsonReader, Reader
 from slmopt.measured.readers._cells import Times, parse_time
-from slmopt.measured.readers._columns import Columns, as_texts, choose
+from slmopt.measured.readers._columns import Columns, as_texts, choose, numbered
 from slmopt.measured.readers._json import Item, Json, text_of
 from slmopt.measured.readers._json_lines import Kind, read_lines
-from slmopt.measured.readers._labels import numbered
 from slmopt.measured.readers._records import NOTHING, Record, collect
 from slmopt.measured.table import ReadResult, concat, empty_rows, make_rows, result
 from slmopt.measured.text import Document
