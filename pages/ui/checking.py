@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.ui.judging import Gathered
-from slmopt.measured.checks import MOST_CHECKED, Finding, Shape, check, unlike_shape
+from slmopt.measured.checks import MOST_CHECKED, Shape, check, unlike_shape
+from slmopt.measured.findings import Finding
 from slmopt.specs.scenario import Scenario
 from slmopt.words import checks as words
 from slmopt.words.measured_rows import marked

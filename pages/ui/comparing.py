@@ -14,6 +14,7 @@ from slmopt.reports.formulas import safe
 from slmopt.reports.picture import Picture
 from slmopt.words import before_after as words
 from slmopt.words.measured_rows import marked
+from slmopt.words.timed_names import named
 
 MOST_ROWS = 200_000
 """Rows beyond which nobody compares by eye."""
@@ -75,7 +76,7 @@ def _body(rows: pd.DataFrame, parts: dict[str, tuple[str, ...]]) -> None:
             st.selectbox("After", values, index=1, key=f"change_after_{column}", format_func=marked)
             or values[1]
         )
-    found = before_after(rows[side(rows, column, before)], rows[side(rows, column, after)])
+    found = before_after(*(named(rows[side(rows, column, value)]) for value in (before, after)))
     st.markdown(words.answer(found))
     if len(found.rows):
         chart(

@@ -14,6 +14,7 @@ from pages.ui.judging import Gathered
 from slmopt.reports import measurement_tables as tables
 from slmopt.words import measured_causes as words
 from slmopt.words.measured_rows import marked
+from slmopt.words.timed_names import named
 
 _PACKED_FROM: Final = 200_000
 """Rows beyond which the download is packed with gzip."""
@@ -51,7 +52,8 @@ def table(found: Gathered) -> Any:
     )
     _left_out(found)
     picked = event["selection"]["rows"]
-    return found.rows.loc[listed.index[picked[0] if picked and picked[0] < len(listed) else 0]]
+    one = listed.index[picked[0] if picked and picked[0] < len(listed) else 0]
+    return named(found.rows.loc[[one]]).iloc[0]
 
 
 def _packed(found: Gathered) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from slmopt.measured.claims import Claims
 from slmopt.measured.placed import Place
-from slmopt.measured.timed import Rows, Shapes, Work
+from slmopt.measured.timed import Held, Rows, Shapes, Work
 from slmopt.specs.setup import Setup
 from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import Level, Phase, ceiling_roof, estimate_roof
@@ -17,24 +17,34 @@ from slmopt.theory.roofline import Level, Phase, ceiling_roof, estimate_roof
 Floats = npt.NDArray[np.float64]
 
 
-def ceiling_and_band(
-    found: Place, claim: Claims, ratio: Floats, chunk: Floats
-) -> tuple[Work, dict[str, Floats]]:
-    """The least work of each row, and the shares of that ceiling which p10, p50 and p90 of the references would reach.
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """Rows of one kind held against the least that their work takes, and against what p10, p50 and p90 of the references take."""
+
+    best: Held
+    levels: dict[str, Held]
+
+    def at(self, piece: slice) -> tuple[Work, dict[str, Floats]]:
+        """The least work of these rows, and the shares of that ceiling which the references would reach."""
+        best = self.best.work(piece)
+        band = {name: best.seconds / held.column("seconds", piece) for name, held in self.levels.items()}
+        return best, band
+
+
+def ceilings(found: Place, shapes: Shapes, together: Floats, one_of_many: npt.NDArray[np.bool_]) -> Ceilings:
+    """The ceilings of rows of these shapes.
 
     Where one stream among several was timed, the ceiling is its own and the references share their steps.
     """
-    chunks = np.nan_to_num(chunk)
-    alone = Rows(Shapes(claim.batch, claim.depth, claim.prompt, claim.output, ratio, chunks))
-    best = alone.work(*_roofs(found, "ceiling"))
+    alone = Rows(shapes)
     shared = alone
-    if claim.one_of_many.any():
-        sequences = np.where(claim.one_of_many, claim.together, claim.batch)
-        shared = Rows(Shapes(sequences, claim.depth, claim.prompt, claim.output, ratio, chunks))
+    if one_of_many.any():
+        shared = Rows(replace(shapes, batch=np.where(one_of_many, together, shapes.batch)))
     levels: dict[str, Level] = {"p10": "slow", "p50": "typical", "p90": "fast"}
-    return best, {
-        name: best.seconds / shared.seconds(*_roofs(found, level)) for name, level in levels.items()
-    }
+    return Ceilings(
+        alone.held(*_roofs(found, "ceiling")),
+        {name: shared.held(*_roofs(found, level)) for name, level in levels.items()},
+    )
 
 
 def _roofs(found: Place, level: Level | Literal["ceiling"]) -> tuple[Setup, Roof, Roof]:

@@ -6,14 +6,17 @@ Each check looks at the one table (:mod:`slmopt.measured.table`) and returns wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from slmopt.measured.checks_copied import duplicates, extrapolated
+from slmopt.measured.distinct import distinct, kept, members
+from slmopt.measured.findings import Finding, noted, numbers
 from slmopt.measured.load_summary import drift_of
 from slmopt.measured.verdicts import NOISY
 
@@ -39,8 +42,6 @@ MOST_ALIKE: Final = 3
 MOST_CHECKED: Final = 300_000
 """Of more rows than this the first so many are checked."""
 
-NOT_MEASURED: Final = r"extrapolat|interpolat|projected|estimated|predicted|simulated"
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -49,16 +50,6 @@ class Shape:
     prompt: float
     output: float
     batch: float
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a check found: its code, how many rows it is about, the file (empty: several) and its numbers."""
-
-    code: str
-    rows: int
-    file: str = ""
-    values: Mapping[str, float] = field(default_factory=dict)
 
 
 def check(rows: pd.DataFrame, shape: Shape | None = None) -> tuple[Finding, ...]:
@@ -83,13 +74,9 @@ def _few(found: list[Finding]) -> list[Finding]:
     return kept
 
 
-def _numbers(rows: pd.DataFrame, name: str) -> Floats:
-    return rows[name].to_numpy(dtype=np.float64)
-
-
 def failures(rows: pd.DataFrame) -> list[Finding]:
     """Requests that failed: a speed over the others, or over all of them, flatters a server that refuses work."""
-    failed, good = np.nan_to_num(_numbers(rows, "failures")), np.nan_to_num(_numbers(rows, "requests"))
+    failed, good = np.nan_to_num(numbers(rows, "failures")), np.nan_to_num(numbers(rows, "requests"))
     some = failed > 0
     if not some.any():
         return []
@@ -105,39 +92,49 @@ def failures(rows: pd.DataFrame) -> list[Finding]:
 
 def empty_answers(rows: pd.DataFrame) -> list[Finding]:
     """Serving rows that generated nothing: failures that were counted as successes."""
-    empty = (rows["phase"] == "serving").to_numpy() & (_numbers(rows, "output_tokens") == 0)
+    empty = (rows["phase"] == "serving").to_numpy() & (numbers(rows, "output_tokens") == 0)
     return [Finding("empty", int(empty.sum()))] if empty.any() else []
 
 
 def _in_order(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Single requests of each file and load, in the order in which they began."""
-    single = rows[(rows["statistic"] == "single") & (rows["phase"] == "serving")]
-    if len(single) < FEWEST_IN_ORDER:
+    single = (rows["statistic"] == "single") & (rows["phase"] == "serving")
+    if int(single.sum()) < FEWEST_IN_ORDER:
         return []
-    parts = single.groupby(["source_file", "concurrency"], observed=True, dropna=False, sort=False)
     found = []
-    for key, part in parts:
-        if len(part) >= FEWEST_IN_ORDER:
-            ordered = (
-                part.sort_values("timestamp", kind="stable") if part["timestamp"].notna().all() else part
-            )
-            found.append((str(key[0]), ordered))
+    few = kept(rows[["source_file", "concurrency", "timestamp", "ttft_s", "tpot_s"]], single)
+    for part in _parts(few, ["source_file", "concurrency"], FEWEST_IN_ORDER):
+        at = part["timestamp"]
+        ordered = (
+            part if at.hasnans or at.is_monotonic_increasing else part.sort_values("timestamp", kind="stable")
+        )
+        found.append((str(part["source_file"].iloc[0]), ordered))
     return found
+
+
+def _parts(rows: pd.DataFrame, keys: list[str], least: int) -> Iterator[pd.DataFrame]:
+    """Rows that agree in these columns, where there are so many of them, in the order in which they begin."""
+    codes, first = distinct((rows[name] for name in keys), len(rows))
+    often = np.flatnonzero(np.bincount(codes, minlength=len(first)) >= least)
+    if len(often) == len(first):
+        yield from (rows if len(first) == 1 else rows.iloc[at] for at in members(codes, len(first)))
+        return
+    for code in often:
+        yield rows.iloc[np.flatnonzero(codes == code)]
 
 
 def first_request(rows: pd.DataFrame) -> list[Finding]:
     """A first request far slower than the others: the warm-up, or a cold start, is among what was timed."""
     found = []
     for file, part in _in_order(rows):
-        ttft = _numbers(part, "ttft_s")
+        ttft = numbers(part, "ttft_s")
         if not np.isfinite(ttft).all():
             continue
         ratio = float(ttft[0] / np.median(ttft[1:]))
         # Under load any request may wait; only one that took longer than nearly all others stands out.
         if ratio >= WARM and ttft[0] > np.quantile(ttft[1:], 0.95):
             found.append(Finding("cold" if ratio >= COLD else "warmup", len(part), file, {"ratio": ratio}))
-    notes = rows["note"].astype("str")
-    said = int(notes.str.startswith("cold").sum())
+    said = int(noted(rows, "^cold").sum())
     return [*found, *([Finding("cold_rows", said)] if said else [])]
 
 
@@ -145,7 +142,7 @@ def drifts(rows: pd.DataFrame) -> list[Finding]:
     """Requests that become slower while a run goes on: burst and sustained speed are two figures."""
     found = []
     for file, part in _in_order(rows):
-        tpot = _numbers(part, "tpot_s")
+        tpot = numbers(part, "tpot_s")
         drift = drift_of(tpot[np.isfinite(tpot)])
         if drift is not None and drift.real:
             found.append(
@@ -161,10 +158,10 @@ def drifts(rows: pd.DataFrame) -> list[Finding]:
 
 def percentiles(rows: pd.DataFrame) -> list[Finding]:
     """A 95th or 99th percentile of too few requests."""
-    requests = _numbers(rows, "requests")
+    requests = numbers(rows, "requests")
     found = []
     for code, least in (("p95", FEWEST_P95), ("p99", FEWEST_P99)):
-        stated = np.isfinite(_numbers(rows, f"ttft_{code}_s")) | np.isfinite(_numbers(rows, f"tpot_{code}_s"))
+        stated = np.isfinite(numbers(rows, f"ttft_{code}_s")) | np.isfinite(numbers(rows, f"tpot_{code}_s"))
         few = stated & (requests < least)
         if few.any():
             found.append(
@@ -176,7 +173,7 @@ def percentiles(rows: pd.DataFrame) -> list[Finding]:
 
 def prefix_hits(rows: pd.DataFrame) -> list[Finding]:
     """Prompt tokens that a cache supplied: their prefill was not done."""
-    hit, prompt = _numbers(rows, "cached_tokens"), _numbers(rows, "prompt_tokens")
+    hit, prompt = numbers(rows, "cached_tokens"), numbers(rows, "prompt_tokens")
     with np.errstate(divide="ignore", invalid="ignore"):
         share = hit / prompt
     some = (share > PREFIX) & (prompt > 0)
@@ -189,10 +186,11 @@ def prefix_hits(rows: pd.DataFrame) -> list[Finding]:
 
 def queueing(rows: pd.DataFrame) -> list[Finding]:
     """TTFT that grows with the requests in flight at equal prompts: waiting, not prefill."""
-    serving = rows[(rows["phase"] == "serving") & rows["ttft_s"].notna() & (rows["concurrency"] >= 1)]
+    some = (rows["phase"] == "serving") & rows["ttft_s"].notna() & (rows["concurrency"] >= 1)
+    serving = kept(rows[["source_file", "model", "prompt_tokens", "concurrency", "ttft_s"]], some)
     if len(serving) < 2:
         return []
-    length = np.round(np.log2(np.maximum(_numbers(serving, "prompt_tokens"), 1.0)) * 4)
+    length = np.round(np.log2(np.maximum(numbers(serving, "prompt_tokens"), 1.0)) * 4)
     keys = [serving["source_file"], serving["model"], pd.Series(length, index=serving.index)]
     found = []
     for key, part in serving.groupby(keys, observed=True, dropna=False, sort=False):
@@ -208,7 +206,7 @@ def queueing(rows: pd.DataFrame) -> list[Finding]:
 
 def busy(rows: pd.DataFrame) -> list[Finding]:
     """Repeats that spread: the machine did something else, or its clock changed."""
-    spread = _numbers(rows, "spread")
+    spread = numbers(rows, "spread")
     wide = spread > NOISY
     told = int(np.isfinite(spread).sum())
     if told and wide.any() and 3 * int(wide.sum()) >= told:
@@ -220,37 +218,6 @@ def busy(rows: pd.DataFrame) -> list[Finding]:
     return []
 
 
-_SAME: Final = (
-    "model", "weight_format", "device", "phase", "batch", "concurrency", "prompt_tokens", "output_tokens", "depth_tokens",
-    "tokens_per_s", "ttft_s", "tpot_s", "e2e_s", "timestamp",
-)  # fmt: skip
-
-
-def duplicates(rows: pd.DataFrame) -> list[Finding]:
-    """Rows that are there twice, to the last digit of their times."""
-    timed = rows[["tokens_per_s", "ttft_s", "tpot_s", "e2e_s"]].notna().any(axis=1).to_numpy()
-    # Times of single requests, often whole milliseconds, may well agree.
-    alike = (rows["statistic"] == "single").to_numpy() & rows["timestamp"].isna().to_numpy()
-    again = rows.duplicated(list(_SAME)).to_numpy() & timed & ~alike
-    return [Finding("duplicates", int(again.sum()))] if again.any() else []
-
-
-def extrapolated(rows: pd.DataFrame) -> list[Finding]:
-    """Rows that say so, or whose speed is exactly proportional to the batch: computed from one of them, not measured."""
-    said = rows["note"].astype("str").str.contains(NOT_MEASURED, case=False, regex=True).to_numpy()
-    found = [Finding("not_measured", int(said.sum()))] if said.any() else []
-    batch = _numbers(rows, "batch")
-    several = rows.assign(each=_numbers(rows, "tokens_per_s") / batch)[
-        (batch >= 1) & (rows["tokens_per_s_basis"] == "device")
-    ]
-    keys = ["source_file", "model", "weight_format", "device", "phase", "prompt_tokens", "depth_tokens"]
-    for key, part in several.groupby(keys, observed=True, dropna=False, sort=False):
-        each = _numbers(part, "each")
-        if part["batch"].nunique() >= 3 and each.std() <= 1e-4 * abs(each.mean()):
-            found.append(Finding("proportional", len(part), str(key[0])))
-    return found
-
-
 _LENGTHS: Final = ["depth_tokens", "prompt_tokens", "output_tokens", "batch", "concurrency"]
 
 
@@ -259,14 +226,14 @@ def unlike_shape(rows: pd.DataFrame, shape: Shape) -> list[Finding]:
     decode = rows[_LENGTHS][rows["phase"].isin(["decode", "serving"])]
     if decode.empty:
         return []
-    held = np.nan_to_num(_numbers(decode, "depth_tokens")) + np.nan_to_num(_numbers(decode, "prompt_tokens"))
-    context = held + np.nan_to_num(_numbers(decode, "output_tokens")) / 2
+    held = np.nan_to_num(numbers(decode, "depth_tokens")) + np.nan_to_num(numbers(decode, "prompt_tokens"))
+    context = held + np.nan_to_num(numbers(decode, "output_tokens")) / 2
     wanted = shape.prompt + shape.output / 2
     found = []
     if not _near(context, wanted):
         low, high = float(context.min()), float(context.max())
         found.append(Finding("context", len(decode), values={"low": low, "high": high, "wanted": wanted}))
-    together = np.fmax(_numbers(decode, "batch"), _numbers(decode, "concurrency"))
+    together = np.fmax(numbers(decode, "batch"), numbers(decode, "concurrency"))
     together = together[np.isfinite(together)]
     if len(together) and not _near(together, shape.batch):
         low, high = float(together.min()), float(together.max())

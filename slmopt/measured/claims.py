@@ -7,13 +7,15 @@ that the ceiling stays a bound (a shorter context, one sequence), and flagged.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from slmopt.measured.pieces import each_piece
 from slmopt.theory.speculation import expected_tokens
 
 Floats = npt.NDArray[np.float64]
@@ -44,19 +46,34 @@ class Claims:
     whole_requests: Bools
     one_of_many: Bools
 
-    def at(self, rows: npt.NDArray[np.int64]) -> Claims:
+    def at(self, rows: npt.NDArray[np.int64] | slice) -> Claims:
         """These rows only."""
         return Claims(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
 def claims(rows: pd.DataFrame, batch: float | None = None) -> Claims:
     """The claims of a table's rows; ``batch`` is what the user says of rows that state none."""
-    n = _Numbers(rows)
-    decode, prefill, mixed, serving = (says(rows["phase"], name) for name in PHASES)
+    size = len(rows)
+    kinds = {f.name: np.float64 if f.type == "Floats" else np.bool_ for f in fields(Claims)}
+    found: dict[str, npt.NDArray[Any]] = {name: np.empty(size, dtype=kind) for name, kind in kinds.items()}
+    columns = _Columns.of(rows)
+
+    def claim(piece: slice) -> None:
+        one = _claims(columns.at(piece), batch)
+        for name, values in found.items():
+            values[piece] = getattr(one, name)
+
+    each_piece(size, claim)
+    return Claims(**found)
+
+
+def _claims(n: _Columns, batch: float | None) -> Claims:
+    """The claims of rows, each by itself."""
+    decode, prefill, mixed, serving = (n.says("phase", name) for name in PHASES)
     together = np.where(np.isfinite(n.batch), n.batch, n.concurrency)
     if batch is not None:
         together = np.where(np.isfinite(together), together, float(batch))
-    own, both = (says(rows["tokens_per_s_basis"], name) for name in ("sequence", "mixed"))
+    own, both = (n.says("tokens_per_s_basis", name) for name in ("sequence", "mixed"))
     tpot = _time_per_token(n, serving)
     # A stream's own time a token bounds nothing but one sequence, unless all of them decode in step.
     by_tpot = serving & np.isfinite(tpot) & ~((together > 1) & np.isfinite(n.tokens_per_s) & ~own)
@@ -76,7 +93,7 @@ def claims(rows: pd.DataFrame, batch: float | None = None) -> Claims:
         prefill, 0.0, np.where(np.isfinite(n.output_tokens), np.maximum(n.output_tokens, 1.0), 1.0)
     )
     # The prefill emits a request's first token; llama-bench's runs generate every one with a pass of its own.
-    first_free = serving | (mixed & ~says(rows["tool"], "llama-bench"))
+    first_free = serving | (mixed & ~n.says("tool", "llama-bench"))
     generated = np.where(first_free, np.maximum(generated - 1.0, 1.0), generated)
     per_pass = _tokens_per_pass(n)
     counted = np.select(
@@ -114,22 +131,52 @@ def claims(rows: pd.DataFrame, batch: float | None = None) -> Claims:
 
 def says(column: pd.Series, word: str) -> Bools:
     """Where a column of categories holds exactly this text."""
-    names = list(column.cat.categories)
-    codes = column.cat.codes.to_numpy()
+    return _says(column.cat.codes.to_numpy(), list(column.cat.categories), word)
+
+
+def _says(codes: npt.NDArray[Any], names: list[str], word: str) -> Bools:
     return np.asarray(codes == (names.index(word) if word in names else -2))
 
 
-class _Numbers:
-    """The table's number columns as arrays, by attribute."""
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What claims look at: the table's number columns as arrays, by attribute; of texts the codes, and their meanings."""
 
-    def __init__(self, rows: pd.DataFrame) -> None:
-        self._rows = rows
+    numbers: Mapping[str, Floats]
+    codes: Mapping[str, npt.NDArray[Any]]
+    names: Mapping[str, list[str]]
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame) -> _Columns:
+        """The columns of a table."""
+        texts = {name: rows[name].cat for name in _TEXTS}
+        return cls(
+            {name: rows[name].to_numpy(dtype=np.float64) for name in _NUMBERS},
+            {name: text.codes.to_numpy() for name, text in texts.items()},
+            {name: list(text.categories) for name, text in texts.items()},
+        )
+
+    def at(self, piece: slice) -> _Columns:
+        """These rows only."""
+        numbers = {name: values[piece] for name, values in self.numbers.items()}
+        return _Columns(numbers, {name: codes[piece] for name, codes in self.codes.items()}, self.names)
+
+    def says(self, column: str, word: str) -> Bools:
+        """Where a column holds exactly this text."""
+        return _says(self.codes[column], self.names[column], word)
 
     def __getattr__(self, name: str) -> Floats:
-        return self._rows[name].to_numpy(dtype=np.float64)
+        return self.numbers[name]
 
 
-def _time_per_token(n: _Numbers, serving: Bools) -> Floats:
+_NUMBERS: Final = (
+    "batch", "concurrency", "prompt_tokens", "output_tokens", "depth_tokens", "cached_tokens", "tokens_per_s", "ttft_s",
+    "tpot_s", "tpot_p50_s", "e2e_s", "acceptance", "draft_tokens", "tokens_per_pass",
+)  # fmt: skip
+_TEXTS: Final = ("phase", "tokens_per_s_basis", "tool")
+
+
+def _time_per_token(n: _Columns, serving: Bools) -> Floats:
     """Time per token after the first: as stated, its median, or of whole requests what follows the first token."""
     stated = np.where(np.isfinite(n.tpot_s), n.tpot_s, n.tpot_p50_s)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -137,13 +184,12 @@ def _time_per_token(n: _Numbers, serving: Bools) -> Floats:
     return np.where(np.isfinite(stated), stated, np.where(serving & (rest > 0), rest, np.nan))
 
 
-def _tokens_per_pass(n: _Numbers) -> Floats:
+def _tokens_per_pass(n: _Columns) -> Floats:
     """Tokens that a pass yields where speculation is declared, else 1."""
     acceptance, drafted = n.acceptance, n.draft_tokens
     known = np.isfinite(acceptance) & (acceptance >= 0) & (acceptance <= 1) & (drafted >= 1)
-    expected = np.asarray(
-        expected_tokens(np.where(known, acceptance, 0.0), np.where(known, drafted, 0.0)), dtype=np.float64
-    )
+    found = np.ones(len(known))
+    if known.any():
+        found[known] = expected_tokens(acceptance[known], drafted[known])
     stated = n.tokens_per_pass
-    found = np.where(np.isfinite(stated) & (stated >= 1), stated, np.where(known, expected, 1.0))
-    return np.maximum(found, 1.0)
+    return np.maximum(np.where(np.isfinite(stated) & (stated >= 1), stated, found), 1.0)

@@ -9,7 +9,7 @@ their different shapes cost. The result holds numbers and codes; :mod:`slmopt.wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,13 +18,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from slmopt.measured.claims import claims
-from slmopt.measured.distinct import distinct, kept, members
+from slmopt.measured.distinct import distinct, kept, members, once
 from slmopt.measured.judged import Columns
 from slmopt.measured.match import match_device, match_weights
 from slmopt.measured.placed import Facts, Place, Row, place
 from slmopt.measured.text import any_number
 from slmopt.specs.library import library
 
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 TEXTS: Final = (
@@ -77,28 +78,38 @@ def each_kind(rows: pd.DataFrame, facts: Facts, among: Ints) -> Iterator[tuple[I
     """The positions of rows of one kind (model, formats, device, tool), and what they ran; for each kind among these rows."""
     several = _several_devices(rows)
     kinds = _kinds(rows)
-    columns = (kinds[name] if len(among) == len(rows) else kinds[name].iloc[among] for name in kinds)
+    whole = len(among) == len(rows)
+    columns = (column if whole else column[among] for column in kinds.values())
     codes, first = distinct(columns, len(among))
     for at, one in zip(members(codes, len(first)), first, strict=True):
-        yield among[at], place(_row(kinds.iloc[among[one]]), facts, several_devices=several)
+        row = _row({name: column[among[one]] for name, column in kinds.items()})
+        yield at if whole else among[at], place(row, facts, several_devices=several)
 
 
-def _kinds(rows: pd.DataFrame) -> pd.DataFrame:
+def _kinds(rows: pd.DataFrame) -> dict[str, Any]:
     """All that decides model, device and formats. Sizes only where no known format is named."""
-    names = rows["weight_format"].cat.categories
-    unnamed = [name for name in names if match_weights(library(), str(name), gguf=True) is None]
-    open_format = rows["weight_format"].isna() | rows["weight_format"].isin(unnamed)
-    bits = (8 * rows["weight_bytes"] / rows["params"]).round(1)
-    numbers = {
-        "params": rows["params"],
-        "bits": bits.where(open_format),
-        "weight_bytes": rows["weight_bytes"].where(open_format & bits.isna()),
-        **{name: rows[name] for name in PLACED},
-    }
-    return rows[list(TEXTS)].assign(**numbers)
+    texts: dict[str, Any] = {name: rows[name].array for name in TEXTS}
+    numbers = {name: rows[name].to_numpy(dtype=np.float64) for name in ("params", "weight_bytes", *PLACED)}
+    formats = texts["weight_format"]
+    unnamed = [match_weights(library(), str(name), gguf=True) is None for name in formats.categories]
+    # The one behind all is the missing one.
+    open_format = np.array([*unnamed, True])[formats.codes]
+    sizes = dict.fromkeys(("bits", "weight_bytes"), np.broadcast_to(np.float64(np.nan), len(rows)))
+    if open_format.any():
+        size, params = numbers["weight_bytes"], numbers["params"]
+        bits = once(lambda size, params: np.round(8 * size / params, 1), size, params)
+        sizes = {"bits": _only(bits, open_format), "weight_bytes": _only(size, open_format & np.isnan(bits))}
+    return texts | numbers | sizes
 
 
-def _row(kind: pd.Series) -> Row:
+def _only(values: Floats, where: npt.NDArray[np.bool_]) -> Floats:
+    """The values there, and none elsewhere."""
+    return (
+        values if values.strides == (0,) and np.isnan(values[:1]).all() else np.where(where, values, np.nan)
+    )
+
+
+def _row(kind: Mapping[str, Any]) -> Row:
     values: dict[str, Any] = {name: "" if pd.isna(kind[name]) else str(kind[name]) for name in TEXTS}
     values |= {name: float(kind[name]) for name in NUMBERS}
     return Row(**values)

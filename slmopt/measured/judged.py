@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from slmopt.measured.ceilings import ceiling_and_band
+from slmopt.measured.ceilings import ceilings
 from slmopt.measured.claims import Claims, says
+from slmopt.measured.distinct import once
+from slmopt.measured.pieces import each_piece
 from slmopt.measured.placed import SIZE_ROOM, Place
+from slmopt.measured.timed import Shapes, Work
 from slmopt.measured.verdicts import BIT, NOISY, VERDICTS, Evidence, judge, reason_names
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Texts: TypeAlias = "pd.Categorical[Any]"
 
@@ -33,39 +37,70 @@ class Columns:
     def __init__(self, rows: pd.DataFrame, claimed: Claims) -> None:
         size = len(rows)
         self.rows, self.claimed = rows, claimed
-        self.numbers = {name: np.full(size, np.nan) for name in _NUMBERS}
-        self.verdict = np.full(size, VERDICTS.index("unknown"))
-        self.side = np.zeros(size, dtype=np.int64)
-        self.reasons = np.zeros(size, dtype=np.int64)
-        self.kind = np.full(size, -1)
+        # What no kind fills is no row of the result.
+        self.numbers = {name: np.empty(size) for name in _NUMBERS}
+        self.verdict = np.full(size, VERDICTS.index("unknown"), dtype=np.int8)
+        self.side = np.full(size, -1, dtype=np.int8)
+        self.other_size = np.zeros(size, dtype=bool)
+        self.reasons = np.zeros(size, dtype=np.int32)
+        self.kind = np.full(size, -1, dtype=np.int32)
         self.places: list[Place] = []
 
     def fill(self, at: Ints, found: Place) -> None:
         """Judge the rows ``at``, all of one kind."""
-        self.kind[at] = len(self.places)
+        number = len(self.places)
         self.places.append(found)
-        claim = self.claimed.at(at)
-        lost = np.full(len(at), sum(BIT[name] for name in found.missing))
-        lost |= np.where(claim.no_batch, BIT["need_batch"], 0) | np.where(
-            claim.no_length, BIT["no_length"], 0
-        )
-        told = {
-            "measured": claim.tokens / claim.seconds,
-            "batch": np.where(claim.no_batch, np.nan, claim.together),
-            "context": claim.depth
-            + claim.prompt / 2
-            + np.maximum(claim.output - 1, 0) / 2 * (claim.output > 0),
-        }
-        self._set(at, told)
         if found.setup is None:
-            self.reasons[at] = lost
+            each_piece(len(at), lambda piece: self._unplaced(at[piece], number))
             return
-        stated = self.rows["weight_bytes"].to_numpy(dtype=np.float64)[at]
-        ratio = np.where(stated > 0, stated / found.format_bytes, 1.0)
-        best, band = ceiling_and_band(
-            found, claim, ratio, self.rows["chunk_tokens"].to_numpy(dtype=np.float64)[at]
+        whole = len(at) == len(self.rows)
+        stated, chunks = (self._stated(name, at) for name in ("weight_bytes", "chunk_tokens"))
+        with np.errstate(invalid="ignore"):
+            ratio = once(lambda size: np.where(size > 0, size / found.format_bytes, 1.0), stated)
+        claim = self.claimed
+        names = ("batch", "depth", "prompt", "output", "together", "one_of_many")
+        batch, depth, prompt, output, together, one_of_many = (
+            getattr(claim, name) if whole else getattr(claim, name)[at] for name in names
         )
+        shapes = Shapes(batch, depth, prompt, output, ratio, once(np.nan_to_num, chunks))
+        held = ceilings(found, shapes, together, one_of_many)
+        offloaded = _offloaded(self.rows, at, found)
+
+        def judge_piece(piece: slice) -> None:
+            rows = piece if whole else at[piece]
+            sizes = (stated[piece], ratio[piece])
+            self._judge(rows, number, claim.at(rows), held.at(piece), sizes, offloaded[piece])
+
+        each_piece(len(at), judge_piece)
+
+    def _stated(self, name: str, at: Ints) -> Floats:
+        """A column of these rows; of one number in the memory of one where the table has it so."""
+        values = self.rows[name].to_numpy(dtype=np.float64)
+        return values[: len(at)] if values.strides == (0,) or len(at) == len(values) else values[at]
+
+    def _unplaced(self, at: Ints, number: int) -> None:
+        """Rows that nothing is known to hold against."""
+        claim = self.claimed.at(at)
+        self.kind[at], self.reasons[at] = number, _lost(claim, self.places[number])
+        self._set(at, {**dict.fromkeys(_NUMBERS, np.float64(np.nan)), **_told(claim)})
+
+    def _judge(
+        self,
+        at: Ints | slice,
+        number: int,
+        claim: Claims,
+        held: tuple[Work, dict[str, Floats]],
+        sizes: tuple[Floats, Floats],
+        offloaded: Bools,
+    ) -> None:
+        """Rows of one kind against their ceilings; ``sizes``: bytes of the weights as stated, and over their format's."""
+        found = self.places[number]
+        assert found.setup is not None
+        best, band = held
+        stated, ratio = sizes
+        lost = _lost(claim, found)
         known = lost == 0
+        size = len(lost)
         share = np.where(known, best.seconds / claim.seconds, np.nan)
         rate_known = ~np.isnan(best.compute_s)
         compute = rate_known & (best.compute_s > best.memory_s)
@@ -82,29 +117,31 @@ class Columns:
             fed=claim.batch * claim.prompt,
             pass_s=best.seconds / best.passes,
             weight_bytes=np.where(stated > 0, stated, found.format_bytes),
-            on_cpu=np.full(len(at), found.setup.device.reference_class in ("cpu", "sbc")),
-            offloaded=_offloaded(self.rows, at, found),
-            by_count=np.full(len(at), found.by_count),
-            count_assumed=np.full(len(at), "devices_assumed" in found.notes),
+            on_cpu=np.full(size, found.setup.device.reference_class in ("cpu", "sbc")),
+            offloaded=offloaded,
+            by_count=np.full(size, found.by_count),
+            count_assumed=np.full(size, "devices_assumed" in found.notes),
             speculated=claim.speculated,
             lost=lost,
         )
+        self.kind[at] = number
         self.verdict[at], self.reasons[at] = judge(evidence)
         link = best.link_s > np.fmax(best.memory_s, best.compute_s)
-        self.side[at] = np.where(link, _SIDES.index("link"), compute)
+        side = np.where(link, _SIDES.index("link"), compute)
+        self.side[at] = np.where(known & rate_known, side, -1)
+        self.other_size[at] = np.abs(ratio - 1) > SIZE_ROOM
         values = {
+            **_told(claim),
             "ceiling": np.where(known, claim.tokens / best.seconds, np.nan),
             "fraction": share,
             **band,
             "intensity": best.flops / best.bytes,
             "flops_per_s": best.flops / claim.seconds,
             "pass_s": evidence.pass_s,
-            "bounded": np.where(known & rate_known, 1.0, np.nan),
-            "size_ratio": ratio,
         }
         self._set(at, values)
 
-    def _set(self, at: Ints, values: dict[str, Floats]) -> None:
+    def _set(self, at: Ints | slice, values: Mapping[str, Floats | np.float64]) -> None:
         for name, value in values.items():
             self.numbers[name][at] = value
 
@@ -124,21 +161,17 @@ class Columns:
             texts = (s.model.name, s.weights.name, s.device.name, s.factors.origin) if s else (None,) * 4
             for column, text in zip(names.values(), texts, strict=True):
                 column.append(text)
-        bound = np.where(np.isnan(self.numbers["bounded"]), -1, self.side)
         index = self.rows.index
         looked_up = {
             name: pd.Series(_from_codes(self.kind, texts), index=index) for name, texts in names.items()
-        }
-        numbers = {
-            name: values for name, values in self.numbers.items() if name not in ("bounded", "size_ratio")
         }
         return pd.DataFrame(
             {
                 **{name: self.rows[name] for name in ("source_file", "row", "phase")},
                 **looked_up,
-                **numbers,
+                **self.numbers,
                 "spread": self.rows["spread"],
-                "bound": _from_codes(bound, _SIDES),
+                "bound": _from_codes(self.side, _SIDES),
                 "verdict": _from_codes(self.verdict, VERDICTS),
                 "reasons": _joined(self.reasons),
                 "notes": self._notes(),
@@ -151,27 +184,27 @@ class Columns:
     def _notes(self) -> Texts:
         """Codes of what was taken and what to beware of, built once for each different combination."""
         spread = self.rows["spread"].to_numpy(dtype=np.float64)
-        noisy = np.where(spread > NOISY, np.round(spread * 100), 0)
-        ratio = self.numbers["size_ratio"]
+        claim = self.claimed
         flags = {
-            "other_size": np.abs(ratio - 1) > SIZE_ROOM,
-            "no_depth": self.claimed.no_depth,
-            "speculated": self.claimed.speculated,
-            "whole_requests": self.claimed.whole_requests,
-            "one_of_many": self.claimed.one_of_many,
+            "other_size": self.other_size,
+            "no_depth": claim.no_depth,
+            "speculated": claim.speculated,
+            "whole_requests": claim.whole_requests,
+            "one_of_many": claim.one_of_many,
         }
-        bits = sum(
-            (where.astype(np.int64) << at for at, where in enumerate(flags.values())),
-            np.zeros(len(spread), np.int64),
-        )
-        key = (
-            (self.kind + 1) * _MOST_PERCENT + np.minimum(noisy, _MOST_PERCENT - 1).astype(np.int64)
-            << len(flags)
-        ) + bits
-        codes, distinct = pd.factorize(key)
-        return _from_codes(
-            codes, ["|".join(self._note_codes(int(value), tuple(flags))) for value in distinct]
-        )
+        keys = np.empty(len(spread), dtype=np.int64)
+
+        def key(piece: slice) -> None:
+            part = spread[piece]
+            noisy = np.where(part > NOISY, np.minimum(np.round(part * 100), _MOST_PERCENT - 1), 0)
+            found = (self.kind[piece] + np.int64(1)) * _MOST_PERCENT + noisy.astype(np.int64) << len(flags)
+            for at, where in enumerate(flags.values()):
+                found |= where[piece].astype(np.int64) << at
+            keys[piece] = found
+
+        each_piece(len(keys), key)
+        codes, known = pd.factorize(keys)
+        return _from_codes(codes, ["|".join(self._note_codes(int(value), tuple(flags))) for value in known])
 
     def _note_codes(self, key: int, flags: tuple[str, ...]) -> list[str]:
         kind, noisy = divmod(key >> len(flags), _MOST_PERCENT)
@@ -202,30 +235,47 @@ _NUMBERS: Final = (
     "intensity",
     "flops_per_s",
     "pass_s",
-    "bounded",
-    "size_ratio",
 )
 
 
-def _offloaded(rows: pd.DataFrame, at: Ints, found: Place) -> npt.NDArray[np.bool_]:
+def _told(claim: Claims) -> dict[str, Floats]:
+    """What rows measured, and at which batch and context."""
+    return {
+        "measured": claim.tokens / claim.seconds,
+        "batch": np.where(claim.no_batch, np.nan, claim.together),
+        "context": claim.depth + claim.prompt / 2 + np.maximum(claim.output - 1, 0) / 2 * (claim.output > 0),
+    }
+
+
+def _lost(claim: Claims, found: Place) -> Ints:
+    """The bits of what rows lack."""
+    lost = np.full(len(claim.batch), sum(BIT[name] for name in found.missing), dtype=np.int64)
+    lost |= np.where(claim.no_batch, BIT["need_batch"], 0)
+    lost |= np.where(claim.no_length, BIT["no_length"], 0)
+    return lost
+
+
+def _offloaded(rows: pd.DataFrame, at: Ints, found: Place) -> Bools:
     """Whether a part of the model may lie in main memory beyond what the ceiling counts: layers counted out, the cache, or
     tensors placed by hand.
     """
-    layers = rows["gpu_layers"].to_numpy(dtype=np.float64)[at]
-    several = found.devices > 1
-    few = several & (layers >= 0) & (layers < FEW_LAYERS) & ~says(rows["backend"], "CPU")[at]
+    held = np.full(len(at), found.host_unknown)
+    if found.devices > 1:
+        layers = rows["gpu_layers"].to_numpy(dtype=np.float64)[at]
+        held |= (layers >= 0) & (layers < FEW_LAYERS) & ~says(rows["backend"], "CPU")[at]
     words: tuple[str, ...] = ("cache lies in main memory", "placed by hand")
     words += () if found.split and not found.host_unknown else ("main memory",)
-    moved = [name for name in rows["note"].cat.categories if any(word in name for word in words)]
-    return few | found.host_unknown | rows["note"].isin(moved).to_numpy(dtype=bool)[at]
+    notes = rows["note"].cat
+    moved = [at for at, name in enumerate(notes.categories) if any(word in name for word in words)]
+    return held | np.isin(notes.codes.to_numpy()[at], moved) if moved else held
 
 
-def _joined(bits: Ints) -> Texts:
+def _joined(bits: npt.NDArray[Any]) -> Texts:
     codes, distinct = pd.factorize(bits)
     return _from_codes(codes, ["|".join(reason_names(int(value))) for value in distinct])
 
 
-def _from_codes(codes: Ints, texts: Sequence[str | None]) -> Texts:
+def _from_codes(codes: npt.NDArray[Any], texts: Sequence[str | None]) -> Texts:
     """A column of few different texts; None is missing."""
     known = list(dict.fromkeys(text for text in texts if text is not None))
     at = {text: place for place, text in enumerate(known)}

@@ -136,7 +136,9 @@ def drift(rows: Requests | Sequence[Mapping[str, Any]]) -> Drift | None:
         told = ~np.isnan(found[name])
         values = found[name][told]
         if len(values) // 3 >= FEWEST_A_THIRD:
-            return drift_of(values[np.lexsort((values, at[told]))])
+            begun = at[told]
+            ordered = bool((begun[:-1] < begun[1:]).all())
+            return drift_of(values if ordered else values[np.lexsort((values, begun))])
     return None
 
 

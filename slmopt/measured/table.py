@@ -170,10 +170,25 @@ def _categories(values: object, size: int) -> pd.Categorical:
             np.zeros(size, dtype=np.int8), dtype=_one_text(values), validate=False
         )
     made = values if isinstance(values, pd.Categorical) else pd.Categorical(pd.Series(values, dtype="str"))
-    if "" in made.categories:
-        made = made.remove_categories([""])
-    used = np.bincount(np.asarray(made.codes, dtype=np.int64) + 1, minlength=len(made.categories) + 1)[1:] > 0
-    return made if used.all() else made.remove_unused_categories()
+    said = _used(made) & (made.categories != "")
+    if said.all():
+        return made
+    # The one behind all is the missing one.
+    places = np.append(np.where(said, np.cumsum(said) - 1, -1), -1).astype(made.codes.dtype)
+    return pd.Categorical.from_codes(places[made.codes], made.categories[said], validate=False)
+
+
+def _used(texts: pd.Categorical) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which categories are some row's."""
+    count = len(texts.categories)
+    if count <= _FEW_TEXTS:
+        return np.array([(texts.codes == code).any() for code in range(count)], dtype=bool)
+    held = np.zeros(count + 1, dtype=bool)
+    held[texts.codes] = True
+    return held[:count]
+
+
+_FEW_TEXTS: Final = 8
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,6 @@ that have them in common are added up once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -128,29 +127,49 @@ class Rows:
         if (shapes.prompt > 0).any() or (generated and self.sums is None):
             self.shapes, self.codes = shapes.distinct()
 
+    def held(self, setup: Setup, first: Roof, later: Roof) -> Held:
+        """The rows under roofs: prompts under the one, what follows them under the other."""
+        alone: Work | None = None
+        if self.shapes is not None:
+            alone = prefill_work(setup, first, self.shapes)
+            if self.sums is None:
+                after = replace(self.shapes, depth=self.shapes.depth + self.shapes.prompt)
+                alone += decode_work(setup, later, after)
+        return Held(self, alone, None if self.sums is None else self.sums.work(setup, later))
+
     def work(self, setup: Setup, first: Roof, later: Roof) -> Work:
-        """Each row's work, prompts under the one roof and what follows them under the other."""
-        return Work(*self._columns(setup, first, later, Work.__slots__))
+        """Each row's work."""
+        return self.held(setup, first, later).work(slice(None))
 
     def seconds(self, setup: Setup, first: Roof, later: Roof) -> Floats:
         """Each row's least time."""
-        return self._columns(setup, first, later, ("seconds",))[0]
+        return self.held(setup, first, later).column("seconds", slice(None))
 
-    def _columns(self, setup: Setup, first: Roof, later: Roof, names: Sequence[str]) -> list[Floats]:
-        parts: list[list[Floats]] = []
-        if self.shapes is not None:
-            work = prefill_work(setup, first, self.shapes)
-            if self.sums is None:
-                after = replace(self.shapes, depth=self.shapes.depth + self.shapes.prompt)
-                work += decode_work(setup, later, after)
-            parts.append([getattr(work, name)[self.codes] for name in names])
-        if self.sums is not None:
-            grown = self.sums.work(setup, later)
-            begin, end = self.sums.begin, self.sums.end
-            parts.append([getattr(grown, name)[end] - getattr(grown, name)[begin] for name in names])
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Rows under two roofs: what the different shapes among them take, and the running sums of their steps."""
+
+    rows: Rows
+    alone: Work | None
+    grown: Work | None
+
+    def work(self, piece: slice) -> Work:
+        """The work of these rows."""
+        return Work(*(self.column(name, piece) for name in Work.__slots__))
+
+    def column(self, name: str, piece: slice) -> Floats:
+        """One column of it."""
+        parts: list[Floats] = []
+        if self.alone is not None:
+            parts.append(getattr(self.alone, name)[self.rows.codes[piece]])
+        if self.grown is not None:
+            assert self.rows.sums is not None
+            sums: Floats = getattr(self.grown, name)
+            parts.append(sums[self.rows.sums.end[piece]] - sums[self.rows.sums.begin[piece]])
         if not parts:
-            return [np.zeros(self.size) for _ in names]
-        return parts[0] if len(parts) == 1 else [a + b for a, b in zip(*parts, strict=True)]
+            return np.zeros(len(range(self.rows.size)[piece]))
+        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
 def _whole(values: Floats) -> bool:

@@ -13,6 +13,7 @@ from slmopt.figures.named import Named
 from slmopt.measured.distinct import distinct, kept, members, texts_in_use
 from slmopt.reports.formulas import safe
 from slmopt.words import measured_rows as words
+from slmopt.words.timed_names import named
 
 MOST_MARKS: Final = 28
 """More rows than this are drawn as medians of their groups."""
@@ -30,7 +31,6 @@ _NEEDED: Final = (
     "model",
     "weights",
     "device",
-    "test",
     "measured",
     "ceiling",
     "fraction",
@@ -63,7 +63,7 @@ def groups(rows: pd.DataFrame) -> list[Named[Group]]:
     held = rows["fraction"].notna()
     single = int(held.sum()) <= MOST_MARKS
     # Texts that differ from row to row are looked at only where rows are drawn one by one.
-    known = kept(rows[list(_NEEDED if single else _MEDIANS)], held)
+    known = named(rows[held])[[*_NEEDED, "test"]] if single else kept(rows[list(_MEDIANS)], held)
     if known.empty:
         return []
     keys = ["model", "weights"] + (["device"] if len(texts_in_use(known["device"])) > 1 else [])
@@ -85,9 +85,9 @@ def groups(rows: pd.DataFrame) -> list[Named[Group]]:
     if len(order) > MOST_GROUPS:
         kept_keys = set(sorted(order, key=lambda key: -len(parts[key]))[: MOST_GROUPS - 1])
         rest = pd.concat([parts[key] for key in order if key not in kept_keys])
-        named = [_group(key, parts[key], single=single) for key in order if key in kept_keys]
+        shown = [_group(key, parts[key], single=single) for key in order if key in kept_keys]
         name = f"{len(order) - len(kept_keys)} others"
-        return [*named, Named(name, Group("", tuple(_marks(rest, "others", single=False))))]
+        return [*shown, Named(name, Group("", tuple(_marks(rest, "others", single=False))))]
     return [_group(key, parts[key], single=single) for key in order]
 
 
@@ -146,16 +146,19 @@ def _median_mark(rows: pd.DataFrame, panel: Panel, name: str) -> Mark:
     shares = rows["fraction"].to_numpy(dtype=np.float64)
     ends = (0.1, 0.9) if len(rows) >= _QUANTILES_FROM else (0.0, 1.0)
     low, share, high = (float(value) for value in np.quantile(shares, [ends[0], 0.5, ends[1]]))
+    usual = (float(rows["p10"].median()), float(rows["p90"].median()))
     return Mark(
         panel,
         share,
         low,
         high,
-        (float(rows["p10"].median()), float(rows["p90"].median())),
+        usual,
         rows=len(rows),
         above=int((rows["verdict"] == "above_ceiling").sum()),
         side=_side(texts_in_use(rows["bound"])),
-        hover=words.group_hover(rows, name.replace("\n", ", "), (low, share, high), tenths=ends[0] > 0),
+        hover=words.group_hover(
+            len(rows), name.replace("\n", ", "), (low, share, high), usual, tenths=ends[0] > 0
+        ),
     )
 
 

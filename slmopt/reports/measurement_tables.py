@@ -15,7 +15,7 @@ from slmopt.reports.formulas import safe
 from slmopt.theory.roofline_points import MeasuredPoint
 from slmopt.words import measured_rows as words
 from slmopt.words import numbers as n
-from slmopt.words.timed_names import test_names
+from slmopt.words.timed_names import CARRIED, named, test_codes
 from slmopt.words.verdicts import VERDICT_WORDS, worded
 
 MOST_POINTS: Final = 60
@@ -26,15 +26,18 @@ MOST_LISTED: Final = 200
 
 
 def joined(rows: pd.DataFrame, judged: Comparison) -> pd.DataFrame:
-    """The judged rows with what they timed; a model, format or device that no preset tells stands as it was written."""
+    """The judged rows with what they timed; a model, format or device that no preset tells stands as it was written.
+
+    What they timed is told in numbers, of which :func:`slmopt.words.timed_names.named` makes names.
+    """
     found = judged.rows
     own = rows if found.index.equals(rows.index) else rows.loc[found.index]
     return found.assign(
         model=filled(found["model"], own["model"], own["model_type"]),
         weights=filled(found["weights"], own["weight_format"]),
-        test=test_names(own),
         tool=own["tool"],
         conversion=own["conversion"],
+        **{name: own[column] for name, column in CARRIED.items()},
     )
 
 
@@ -72,7 +75,7 @@ def listed(rows: pd.DataFrame) -> pd.DataFrame:
 
     Shares are percent. The index is that of ``rows``.
     """
-    few = rows.iloc[np.argsort(_severity(rows), kind="stable")[:MOST_LISTED]]
+    few = named(rows.iloc[_first(_severity(rows), MOST_LISTED)])
     return pd.DataFrame(
         {
             "Model": few["model"].astype("object"),
@@ -90,6 +93,16 @@ def listed(rows: pd.DataFrame) -> pd.DataFrame:
         },
         index=few.index,
     )
+
+
+def _first(ranks: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
+    """The positions of the lowest ranks, of equal ones those that come first."""
+    found: list[npt.NDArray[np.int64]] = []
+    for rank in np.flatnonzero(np.bincount(ranks)):
+        found.append(np.flatnonzero(ranks == rank)[:most])
+        if sum(map(len, found)) >= most:
+            break
+    return np.concatenate(found)[:most] if found else np.empty(0, dtype=np.int64)
 
 
 def _severity(rows: pd.DataFrame) -> npt.NDArray[np.int64]:
@@ -116,7 +129,7 @@ def styled(table: pd.DataFrame) -> Any:
 def download(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Every judged row: what its file said, in the columns of the one table, and what it was held against."""
     said = table.loc[rows.index].dropna(axis="columns", how="all")
-    told = worded(rows)
+    told = worded(named(rows))
     held = pd.DataFrame(
         {
             "test": told["test"],
@@ -143,14 +156,13 @@ def points(rows: pd.DataFrame, device: str) -> tuple[MeasuredPoint, ...]:
     here = kept(rows, (rows["device"] == device) & rows["intensity"].notna() & rows["flops_per_s"].notna())
     if here.empty:
         return ()
-    codes, first = distinct((here["model"], here["weights"], here["test"]), len(here))
+    codes, first = distinct((here["model"], here["weights"], *test_codes(here)), len(here))
     counts = np.bincount(codes)
     most = np.argsort(-counts, kind="stable")[:MOST_POINTS]
     shown = np.flatnonzero(np.isin(codes, most))
     by_kind = here[["intensity", "flops_per_s"]].iloc[shown].groupby(codes[shown]).median().loc[most]
     found = (
-        here[["model", "weights", "test"]]
-        .iloc[first[most]]
+        named(here.iloc[first[most]])[["model", "weights", "test"]]
         .astype("object")
         .assign(intensity=by_kind["intensity"].to_numpy(), rate=by_kind["flops_per_s"].to_numpy())
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from slmopt.measured.checks import Finding
+from slmopt.measured.findings import Finding
 from slmopt.words import numbers as n
 from slmopt.words.measured_rows import short
 

@@ -79,7 +79,7 @@ REASON_SHORT: Final = {
 
 def explanation(rows: pd.DataFrame) -> str:
     """Markdown: why rows pass 100 %, or else what the slow ones ask for."""
-    known = kept(rows, rows["fraction"].notna())
+    known = kept(rows[["fraction", "verdict", "reasons", "bound"]], rows["fraction"].notna())
     above = kept(known, known["verdict"] == "above_ceiling")
     if len(above):
         return f"**Why {count(len(above), 'row')} pass{'es' if len(above) == 1 else ''} 100{n.NBSP}%:** {_why_above(above)}"

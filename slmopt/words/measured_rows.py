@@ -67,14 +67,14 @@ def row_hover(row: Any, name: str) -> tuple[str, ...]:
 
 
 def group_hover(
-    rows: pd.DataFrame, name: str, ends: tuple[float, float, float], *, tenths: bool
+    rows: int, name: str, ends: tuple[float, float, float], usual: tuple[float, float], *, tenths: bool
 ) -> tuple[str, ...]:
-    """Lines for a pointer over the median of several rows."""
+    """Lines for a pointer over the median of several rows; ``usual``: the medians of what is usual for them."""
     low, middle, high = (n.percent(end) for end in ends)
     reach = f"a tenth below {low}, a tenth above {high}" if tenths else f"from {low} to {high}"
     return (
-        f"{name}, median of {len(rows):,} rows, measured",
-        f"{middle} of the ceiling{_usual(float(rows['p10'].median()), float(rows['p90'].median()))}",
+        f"{name}, median of {rows:,} rows, measured",
+        f"{middle} of the ceiling{_usual(*usual)}",
         reach,
     )
 

@@ -29,6 +29,7 @@ from slmopt.words.measured_causes import (
     top_reason,
 )
 from slmopt.words.measured_rows import group_name, marked, row_name, short
+from slmopt.words.timed_names import CARRIED, named
 
 Tiles = list[tuple[str, str, str, str]]
 """Label, value, note and help of each."""
@@ -44,7 +45,7 @@ PHASE_WORDS: Final = {
 }
 
 _SIZES: Final = ["model", "weights", "context", "fraction", "pass_s"]
-_NEEDED: Final = [*_SIZES, "source_file", "phase", "device", "tool", "test", "p50", "spread", "bound", "verdict", "reasons", "origin"]  # fmt: skip
+_NEEDED: Final = [*_SIZES, "source_file", "phase", "device", "tool", "p50", "spread", "bound", "verdict", "reasons", "origin"]  # fmt: skip
 
 _SMALL_AGAINST_LARGE = 0.7
 _FAR_BELOW_USUAL = 0.7
@@ -67,13 +68,14 @@ class Said:
 def said(rows: pd.DataFrame, files: int, needs: Sequence[str] = (), *, sample: bool = False) -> Said:
     """All of it at once, since with many rows it is worth keeping."""
     drawn = bool(rows["fraction"].notna().any())
-    rows = rows[_NEEDED]
+    rows = rows[[*_NEEDED, *(name for name in ("test", *CARRIED) if name in rows)]]
+    finding = title(rows) if drawn else ""
     return Said(
         scenario_line(rows, files, sample=sample),
         answer(rows, needs),
         tiles(rows),
-        title(rows) if drawn else "",
-        alt(rows) if drawn else "",
+        finding,
+        alt(finding) if drawn else "",
         explanation(rows),
     )
 
@@ -107,7 +109,7 @@ def answer(rows: pd.DataFrame, needs: Sequence[str] = ()) -> str:
             f"A busy machine blurs these rows: **{noisy:,}** of **{int(repeated.sum()):,}** spread by more than 5{n.NBSP}%, "
             "so repeat them before believing any."
         )
-    above = kept(known, known["verdict"] == "above_ceiling")
+    above = kept(known[["fraction", "reasons"]], known["verdict"] == "above_ceiling")
     if 3 * len(above) >= len(known):
         reached = n.percent(float(above["fraction"].max()))
         return (
@@ -140,7 +142,8 @@ def _about(rows: pd.DataFrame, phase: str) -> str:
         decides = {"memory": "Memory decides", "arithmetic": "Arithmetic decides"}[other]
         return f"{decides} here, so no kernel work will help: {middle} **{reached}** of its {word} ceiling."
     if slow.any():
-        worst = rows.iloc[int(np.argmin((rows["fraction"] / rows["p50"]).where(slow, np.inf).to_numpy()))]
+        at = int(np.argmin((rows["fraction"] / rows["p50"]).where(slow, np.inf).to_numpy()))
+        worst = named(rows.iloc[[at]]).iloc[0]
         return (
             f"Software holds {marked(row_name(worst), 70)} back: it reaches **{n.percent(float(worst['fraction']))}** of its ceiling "
             f"where **{n.percent(float(worst['p50']))}** is usual; {middle} **{reached}**."
@@ -206,20 +209,20 @@ def tiles(rows: pd.DataFrame) -> Tiles:
     """Median share with what is usual, rows below typical, above the ceiling, and with a wide spread."""
     known = kept(rows, rows["fraction"].notna())
     phase = next((name for name in PHASES if (known["phase"] == name).any()), "decode")
-    main = kept(known, known["phase"] == phase)
+    main = kept(known[["fraction", "p50", "origin"]], known["phase"] == phase)
     value, note = n.UNKNOWN, "no row has a ceiling yet"
     if len(main):
         value = f"{100 * float(main['fraction'].median()):,.0f}"
         note = f"of the ceiling; usual is {100 * float(main['p50'].median()):,.0f}{usual_for(main)}"
     label = {"decode": "Decode", "prefill": "Prefill", "serving": "Serving", "mixed": "Whole-run"}[phase]
-    slow = kept(known, known["verdict"].isin(SLOW))
-    above = kept(known, known["verdict"] == "above_ceiling")
+    slow = kept(known[["model", "weights", "reasons"]], known["verdict"].isin(SLOW))
+    above = kept(known[["reasons"]], known["verdict"] == "above_ceiling")
     spread = rows["spread"].to_numpy(dtype=np.float64)
     repeated, wide = bool(np.isfinite(spread).any()), int((spread > NOISY).sum())
     worst = ""
     if wide:
         at = int(np.nanargmax(spread))
-        worst = f"{row_name(rows.iloc[at])}: ±{n.NBSP}{n.percent(float(spread[at]))}"
+        worst = f"{row_name(named(rows.iloc[[at]]).iloc[0])}: ±{n.NBSP}{n.percent(float(spread[at]))}"
     unknown = len(known) == 0
     return [
         (f"{label} rows, median (%)", value, note, SHARE_HELP),
@@ -265,7 +268,7 @@ def usual_for(rows: pd.DataFrame) -> str:
 
 def title(rows: pd.DataFrame) -> str:
     """Finding of the figure; its names are plain text."""
-    known = kept(rows, rows["fraction"].notna())
+    known = kept(rows[["phase", "model", "fraction"]], rows["fraction"].notna())
     phases = [name for name in PHASES if (known["phase"] == name).any()]
     parts = {phase: kept(known, known["phase"] == phase) for phase in phases}
     models = distinct(parts["decode"]["model"]) if "decode" in parts else []
@@ -288,9 +291,9 @@ def _range(rows: pd.DataFrame) -> str:
     return low if low == high else f"{low.removesuffix(n.NBSP + '%')} to {high}"
 
 
-def alt(rows: pd.DataFrame) -> str:
-    """The figure for those who do not see it."""
-    return f"{title(rows).replace('**', '')}. A diamond for each measurement at its share of the ceiling, from 0 to above 100 %."
+def alt(finding: str) -> str:
+    """The figure for those who do not see it, which begins with its title."""
+    return f"{finding.replace('**', '')}. A diamond for each measurement at its share of the ceiling, from 0 to above 100 %."
 
 
 def _bare(name: str) -> str:

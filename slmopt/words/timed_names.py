@@ -12,6 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from slmopt.measured.distinct import distinct, members, texts_in_use
+from slmopt.measured.pieces import each_piece
 from slmopt.words import numbers as n
 
 Floats = npt.NDArray[np.float64]
@@ -20,6 +21,61 @@ _SHAPE: Final = ("phase", "prompt_tokens", "output_tokens", "depth_tokens", "bat
 
 _MOST_CATEGORIES: Final = 10_000
 """More different names than this are plain texts: as categories they would be longer."""
+
+
+CARRIED: Final = {
+    "timed_prompt": "prompt_tokens",
+    "timed_output": "output_tokens",
+    "timed_depth": "depth_tokens",
+    "timed_batch": "batch",
+    "timed_users": "concurrency",
+}
+"""Columns that a table of judged rows carries of what was timed, beside its own numbers, and what they are in the one table."""
+
+
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """Judged rows with their tests' names as a column.
+
+    Names are made for the rows that are shown: those of a million rows take as long as judging them.
+    """
+    if "test" in rows:
+        return rows
+    timed = {own: rows[name] for name, own in CARRIED.items()}
+    return rows.assign(test=test_names(pd.DataFrame({"phase": rows["phase"], **timed})))
+
+
+def test_codes(rows: pd.DataFrame) -> list[npt.NDArray[Any]]:
+    """Columns of numbers in which judged rows agree exactly where their tests have the same name."""
+    phases = rows["phase"].cat
+    words = [_PHASES.get(str(name), 3 + at) for at, name in enumerate(phases.categories)]
+    known = np.array([*words, 2], dtype=np.int64)
+    codes = phases.codes.to_numpy()
+    timed = [rows[name].to_numpy(dtype=np.float64) for name in CARRIED]
+    found = [np.empty(len(rows), dtype=np.int64), *(np.empty(len(rows)) for _ in timed)]
+
+    def code(piece: slice) -> None:
+        phase = known[codes[piece]]
+        prompt, output, depth, batch, users = (values[piece] for values in timed)
+        fed, made = prompt > 0, output > 0
+        decode, prefill = phase == 0, phase == 1
+        whole = ~(decode | prefill)
+        parts = (
+            np.where(whole & (fed | made), 2, np.where(whole & (phase == 2), len(words) + 3, phase)),
+            np.where(fed & ~decode, np.where(prefill, np.rint(prompt), np.floor(prompt)), -1.0),
+            np.where(made & ~prefill, np.where(decode, np.rint(output), np.floor(output)), -1.0),
+            np.where(depth > 0, np.floor(depth), -1.0),
+            np.where(batch > 1, np.floor(batch), -1.0),
+            np.where(np.isnan(batch) & (users > 1), np.floor(users), -1.0),
+        )
+        for column, part in zip(found, parts, strict=True):
+            column[piece] = part
+
+    each_piece(len(rows), code)
+    return found
+
+
+_PHASES: Final = {"decode": 0, "prefill": 1}
+"""Phases whose names tell one length only."""
 
 
 def test_names(rows: pd.DataFrame) -> pd.Series:

@@ -16,6 +16,7 @@ from slmopt.measured.detect import read_benchmark
 from slmopt.measured.placed import Facts
 from slmopt.reports.measurement_tables import joined
 from slmopt.words import before_after as words
+from slmopt.words.timed_names import named
 
 HEAD = "model,weights,phase,prompt_tokens,output_tokens,depth_tokens,batch,tokens_per_s,spread,device,label\n"
 CARD = "NVIDIA GeForce RTX 4090"
@@ -24,7 +25,7 @@ CARD = "NVIDIA GeForce RTX 4090"
 def rows(*lines: str):
     content = HEAD + "\n".join(f"Llama-3.1-8B,{line}" for line in lines) + "\n"
     read = read_benchmark("a.csv", content.encode())
-    return joined(read.rows, compare(read.rows, Facts()))
+    return named(joined(read.rows, compare(read.rows, Facts())))
 
 
 def line(
@@ -122,7 +123,7 @@ def test_a_column_that_labels_rows_parts_one_file(name):
         for label, speed in (("base", 100), ("new", 120))
     )
     read = read_benchmark("one.csv", text.encode())
-    rows = joined(read.rows, compare(read.rows))
+    rows = named(joined(read.rows, compare(read.rows)))
     assert sides(rows)["note"] == ("base", "new")
     found = before_after(*(rows[side(rows, "note", label)] for label in ("base", "new")))
     assert found.typical == pytest.approx(1.2)

@@ -354,7 +354,7 @@ def test_parquet_by_columns_is_parquet_as_text(data):
         if pa.types.is_dictionary(form):
             columns[name] = columns[name].dictionary_encode()
     stream = io.BytesIO()
-    pq.write_table(pa.table(columns), stream)
+    pq.write_table(pa.table(columns), stream, row_group_size=data.draw(st.integers(1, 4)))
     said = []
     for limit in (1 << 40, 1):
         with (

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from slmopt.measured.distinct import alike, once
 from slmopt.measured.readers._cells import Floats, parse_number
-from slmopt.measured.readers._columns import Bools, Columns, Texts, as_texts, choose, stated
+from slmopt.measured.readers._columns import Bools, Columns, Texts, as_texts, choose, first_of, stated
 from slmopt.measured.readers._delimited import Sheet
-from slmopt.measured.readers._fields import Fields, facts_of
+from slmopt.measured.readers._fields import Fields, facts_of, positive
 from slmopt.measured.readers._guess import Layout, turned
-from slmopt.measured.readers._meaning import Speed, alone, phase_of, positive, speed_of, statistic_of, where
+from slmopt.measured.readers._meaning import Speed, alone, phase_of, speed_of, statistic_of, where
 from slmopt.measured.readers._names import DURATIONS, MEASURES, SECONDS, kind_of
 from slmopt.measured.readers._wide import wide_rows
 from slmopt.measured.table import ReadResult, concat_rows, make_rows, result
@@ -133,8 +134,12 @@ def _rows(fields: Fields, documented: bool, warnings: list[str], source: str) ->
 
 
 def _measured(frame: pd.DataFrame) -> Bools:
-    values = frame[["tokens_per_s", "ttft_s", "tpot_s", "itl_s", "e2e_s", "ttft_p50_s", "tpot_p50_s"]]
-    return np.asarray(values.notna().any(axis="columns"))
+    some = np.zeros(len(frame), dtype=bool)
+    for name in ("tokens_per_s", "ttft_s", "tpot_s", "itl_s", "e2e_s", "ttft_p50_s", "tpot_p50_s"):
+        if some.all():
+            break
+        some |= once(lambda values: ~np.isnan(values), frame[name].to_numpy())
+    return some
 
 
 def _phase_rows(
@@ -163,7 +168,7 @@ def _phase_rows(
         {
             **facts,
             "phase": phase,
-            "spread": np.where(np.isfinite(given), given, relative),
+            "spread": first_of(given, relative),
             "tokens_per_s": positive(speed),
             "tokens_per_s_basis": choose(single, "sequence", "device"),
             "ttft_s": positive(fields.number("ttft")) if with_ttft else np.nan,
@@ -185,19 +190,19 @@ def _main_rows(
         facts["statistic"] = statistic
     if not documented:
         warnings += _open_questions(fields, phase, found, source, guessed)
-    one_user = where(found.basis, "sequence") & (
-        where(phase, "decode") | np.isfinite(fields.number("user_speed"))
-    )
+    user = once(np.isfinite, fields.number("user_speed"))
+    one_user = where(found.basis, "sequence") & (where(phase, "decode") | user)
     tpot, spread = np.asarray(facts["tpot_s"]), np.asarray(shared["spread"])
+    deviation = fields.deviation("speed")
     with np.errstate(divide="ignore", invalid="ignore"):
         implied = np.where(one_user & (found.rate > 0), 1 / found.rate, np.nan)
-        relative = fields.deviation("speed") / found.rate
+        relative = deviation if alike(deviation) and np.isnan(deviation).all() else deviation / found.rate
     facts |= {
         "phase": phase,
         "tokens_per_s": found.rate,
         "tokens_per_s_basis": found.basis,
-        "tpot_s": np.where(np.isfinite(tpot), tpot, implied),
-        "spread": np.where(np.isfinite(spread), spread, positive(relative)),
+        "tpot_s": first_of(tpot, implied),
+        "spread": first_of(spread, positive(relative)),
         "note": choose(stated(found.remark), found.remark, note),
         "conversion": choose(stated(fields.text("conversion")), fields.text("conversion"), found.conversion),
     }
@@ -208,11 +213,10 @@ def _times(fields: Fields) -> dict[str, object]:
     """The four times, medians where there are no means, and the percentiles [s]."""
     times: dict[str, object] = {}
     for name in ("ttft", "tpot", "itl", "e2e"):
-        mean, median = positive(fields.number(name)), positive(fields.number(name, "p50"))
-        times[f"{name}_s"] = np.where(np.isfinite(mean), mean, median)
+        times[f"{name}_s"] = first_of(fields.positive(name), fields.positive(name, "p50"))
     for name in ("ttft", "tpot"):
         for percentile in ("p50", "p95", "p99"):
-            times[f"{name}_{percentile}_s"] = positive(fields.number(name, percentile))
+            times[f"{name}_{percentile}_s"] = fields.positive(name, percentile)
     return times
 
 

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
+from slmopt.measured.distinct import alike
 from slmopt.measured.readers._cells import Floats, parse_column
 from slmopt.measured.table import Skip
 
@@ -70,13 +74,27 @@ class Columns:
         )
 
 
+def numbered(place: str, numbers: npt.NDArray[np.int64]) -> pd.Series[str]:
+    """``place`` and a number, such as "row 7", for each of these numbers."""
+    labels = pc.binary_join_element_wise(f"{place} ", pa.array(numbers).cast(pa.string()), "")
+    return pd.Series(labels.to_pandas(), dtype="str")
+
+
 def map_text(values: Texts, change: Callable[[str], str]) -> Texts:
     """A text column with each distinct value changed; equal results share a category, an empty one is missing."""
-    changed = pd.Series([change(str(value)) for value in values.categories], dtype="str")
-    codes, distinct = pd.factorize(changed)
-    lookup = np.append(np.asarray(codes), -1)
-    made = pd.Categorical.from_codes(lookup[values.codes], pd.Index(distinct, dtype="str"))
-    return made.remove_categories([""]) if "" in made.categories else made
+    known: dict[str, int] = {}
+    changed = [change(str(value)) for value in values.categories]
+    places = [known.setdefault(text, len(known)) if text else -1 for text in changed]
+    codes = values.codes if places == list(range(len(places))) else _looked_up(places, values.codes)
+    return pd.Categorical.from_codes(codes, pd.Index(list(known), dtype="str"), validate=False)
+
+
+def _looked_up(places: Sequence[int], codes: npt.NDArray[Any] | np.int8) -> npt.NDArray[Any]:
+    """Codes in place of others; missing stays missing."""
+    # The one behind all is the missing one.
+    most = max(places, default=-1)
+    found: npt.NDArray[Any] = np.array([*places, -1], dtype=np.min_scalar_type(-max(most, 0) - 1))[codes]
+    return found
 
 
 def every(value: float, size: int) -> Floats:
@@ -91,14 +109,28 @@ def same_text(text: str, size: int) -> Texts:
 
 def choose(mask: Bools, then: Texts | str, otherwise: Texts | str) -> Texts:
     """``then`` where the mask holds, ``otherwise`` elsewhere; missing stays missing."""
-    first, second = (
-        same_text(value, len(mask)) if isinstance(value, str) else value for value in (then, otherwise)
+    if not mask.any():
+        return same_text(otherwise, len(mask)) if isinstance(otherwise, str) else otherwise
+    if mask.all():
+        return same_text(then, len(mask)) if isinstance(then, str) else then
+    known: dict[str, int] = {}
+    codes = []
+    for values in (then, otherwise):
+        names = [values] if isinstance(values, str) else [str(name) for name in values.categories]
+        places = [known.setdefault(name, len(known)) for name in names]
+        # A text alone is one code, which NumPy spreads over the rows.
+        codes.append(_looked_up(places, np.int8(0) if isinstance(values, str) else values.codes))
+    return pd.Categorical.from_codes(
+        np.where(mask, codes[0], codes[1]), pd.Index(list(known), dtype="str"), validate=False
     )
-    if not isinstance(otherwise, str) and not mask.any():
-        return second
-    union = first.categories.union(second.categories, sort=False)
-    codes = np.where(mask, first.set_categories(union).codes, second.set_categories(union).codes)
-    return pd.Categorical.from_codes(codes, union)
+
+
+def first_of(values: Floats, others: Floats) -> Floats:
+    """The values that are numbers, and the others where they are none."""
+    if alike(values):
+        return values if len(values) and np.isfinite(values[0]) else others
+    finite = np.isfinite(values)
+    return values if finite.all() else np.where(finite, values, others)
 
 
 def as_texts(values: object) -> Texts:
@@ -110,10 +142,10 @@ def as_texts(values: object) -> Texts:
 
 def stated(values: Texts) -> Bools:
     """Where a text column says something."""
-    empty = values.codes < 0
+    held = np.asarray(values.codes >= 0)
     if "" in values.categories:
-        empty = empty | (values.codes == values.categories.get_loc(""))
-    return np.asarray(~empty)
+        held &= values.codes != values.categories.get_loc("")
+    return held
 
 
 def from_cells(

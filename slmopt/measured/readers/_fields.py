@@ -18,7 +18,16 @@ from slmopt.measured.readers._cells import (
     parse_test,
     weight_in_text,
 )
-from slmopt.measured.readers._columns import Columns, Texts, choose, every, map_text, same_text, stated
+from slmopt.measured.readers._columns import (
+    Columns,
+    Texts,
+    choose,
+    every,
+    first_of,
+    map_text,
+    same_text,
+    stated,
+)
 from slmopt.measured.readers._guess import Choice
 from slmopt.measured.table_columns import NAMES
 
@@ -51,6 +60,15 @@ _PLAIN_NUMBERS: Final = (
 _COUNT_IN_NAME: Final = re.compile(r"\s*[*×x]\s*(\d{1,3})$|^(\d{1,3})\s*[*×x]\s*(?=[A-Za-z])")
 
 
+def positive(values: Floats) -> Floats:
+    """The values above 0, others missing."""
+    if alike(values):
+        return every(float(values[0]) if len(values) and values[0] > 0 else np.nan, len(values))
+    with np.errstate(invalid="ignore"):
+        some = values > 0
+    return values if some.all() else np.where(some, values, np.nan)
+
+
 class Fields:
     """The sheet's columns by field and statistic, in SI units, with constants where the sheet has none."""
 
@@ -61,6 +79,8 @@ class Fields:
         self.size = len(columns)
         self.by_field = {(choice.field, choice.statistic): choice for choice in choices}
         self.constants = constants
+        self._scaled: dict[tuple[str, str], Floats] = {}
+        self._positive: dict[tuple[str, ...], Floats] = {}
 
     def has(self, field: str) -> bool:
         return any(name == field for name, _ in self.by_field) or field in self.constants
@@ -69,25 +89,36 @@ class Fields:
         """Take what the sheet has of one field for another."""
         for field, statistic in [key for key in self.by_field if key[0] == old]:
             self.by_field[new, statistic] = self.by_field.pop((field, statistic))
+        self._scaled.clear()
+        self._positive.clear()
 
     def number(self, field: str, *statistics: str) -> Floats:
         """The first of the statistics that the sheet has; '' and 'mean' where none is asked for."""
         for statistic in statistics or ("", "mean"):
             choice = self.by_field.get((field, statistic))
             if choice is not None:
-                found = self.columns.number(choice.column)
-                return found if choice.scale == 1.0 else found * choice.scale
+                if choice.scale == 1.0:
+                    return self.columns.number(choice.column)
+                key = field, statistic
+                if key not in self._scaled:
+                    self._scaled[key] = self.columns.number(choice.column) * choice.scale
+                return self._scaled[key]
         constant = self.constants.get(field)
         return every(float(constant) if isinstance(constant, int | float) else np.nan, self.size)
+
+    def positive(self, field: str, *statistics: str) -> Floats:
+        """The same where it is above 0, missing elsewhere."""
+        key = (field, *statistics)
+        if key not in self._positive:
+            self._positive[key] = positive(self.number(field, *statistics))
+        return self._positive[key]
 
     def deviation(self, field: str) -> Floats:
         """The standard deviation from a column of its own, or from behind a '±' in the cells."""
         own = self.number(field, "sd")
         choice = self.by_field.get((field, "")) or self.by_field.get((field, "mean"))
         behind = self.columns.number(f"{choice.column} ±") if choice else every(np.nan, self.size)
-        return (
-            behind if alike(own) and not np.isfinite(own).any() else np.where(np.isfinite(own), own, behind)
-        )
+        return first_of(own, behind)
 
     def text(self, field: str) -> Texts:
         """The column of texts, or the constant."""
@@ -138,7 +169,7 @@ def facts_of(fields: Fields) -> dict[str, object]:
     counts = np.array([*[_count_in(str(value)) for value in device.categories], np.nan])[device.codes]
     facts["device"] = map_text(device, lambda value: _COUNT_IN_NAME.sub("", value).strip())
     given = fields.number("device_count")
-    facts["device_count"] = np.where(np.isfinite(given), given, counts)
+    facts["device_count"] = first_of(given, counts)
     if fields.has("both_tokens"):
         facts["prompt_tokens"] = facts["output_tokens"] = fields.number("both_tokens")
     requests = fields.number("requests")

@@ -1,14 +1,15 @@
 """Long files of JSON lines that are all of one kind, by columns: Arrow reads pieces, and no object a line arises.
 
 Only where it can be seen that each line is one object with none but the expected keys and types; all else, from a bare NaN
-to a key given twice, is left to the reader of single values, which lists what it cannot read.
+to a key given twice, is left to the reader of single values, which lists what it cannot read. Lines that are laid out
+alike are split like a table (:mod:`slmopt.measured.readers._json_cells`), others by Arrow's reader of JSON.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
@@ -23,9 +24,10 @@ from slmopt.measured.distinct import alike
 from slmopt.measured.progress import counted
 from slmopt.measured.readers._cells import Floats, Times, parse_times
 from slmopt.measured.readers._columns import Texts
+from slmopt.measured.readers._json_cells import Unlike, columns_of
 from slmopt.measured.table import Skip
 
-_PIECE: Final = 1 << 20
+_PIECE: Final = 8 << 20
 _TYPES: Final = {"number": pa.float64(), "text": pa.string(), "time": pa.string()}
 
 Kind = Literal["number", "text", "time", "passed over"]
@@ -57,11 +59,10 @@ def read_lines(
         read = partial(_piece, keys, needed, memoryview(data))
         count = (end - start) // _PIECE + 1
         pieces = list(counted(pool.map(read, _pieces(data, start, end)), count))
-    columns: dict[str, Column] = {}
-    for name, kind in keys.items():
-        if kind != "passed over":
-            parts = [piece.pop(name) for piece in pieces]
-            columns[name] = _texts(parts) if kind == "text" else _joined(parts)
+        names = [name for name, kind in keys.items() if kind in _FORMS]
+        join = {name: _texts if keys[name] == "text" else _joined for name in names}
+        joined = pool.map(lambda name: join[name]([piece.pop(name) for piece in pieces]), names)
+        columns: dict[str, Column] = dict(zip(names, joined, strict=True))
     return columns, len(columns[needed]), skips
 
 
@@ -97,31 +98,53 @@ def _pieces(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _piece(
     keys: Mapping[str, Kind], needed: str, data: memoryview, bounds: tuple[int, int]
 ) -> dict[str, Any]:
-    """One stretch by columns, texts still as Arrow's dictionaries; :class:`OtherLines` where a line is not one such object.
+    """One stretch by columns, texts still as Arrow's dictionaries; :class:`OtherLines` where a line is not one such object."""
+    piece = bytes(data[bounds[0] : bounds[1]])
+    if b"\r" in piece:
+        piece = piece.replace(b"\r\n", b"\n")
+    lines = piece if piece.endswith(b"\n") else piece + b"\n"
+    try:
+        found = columns_of(lines, keys)
+    except Unlike:
+        return _as_json(keys, needed, lines)
+    if needed not in found or np.isnan(found[needed]).any():
+        raise OtherLines
+    size = len(found[needed])
+    return {name: found.get(name, _lacking(kind, size)) for name, kind in keys.items() if kind in _FORMS}
+
+
+def _as_json(keys: Mapping[str, Kind], needed: str, lines: bytes) -> dict[str, Any]:
+    """The same of lines laid out in any way.
 
     An object ends before the next line begins with another's brace, since neither a brace nor a line's end can stand
     between a value and the comma behind it: so equal counts mean an object a line.
     """
-    piece = bytes(data[bounds[0] : bounds[1]]).replace(b"\r\n", b"\n")
-    whole = piece if piece.endswith(b"\n") else piece + b"\n"
-    lines = whole.count(b"\n")
-    begun = whole.count(b"\n{") + whole.startswith(b"{")
-    if begun != lines or whole.count(b"}\n") != lines or b"NaN" in whole or b"Inf" in whole or b"\r" in whole:
+    count = lines.count(b"\n")
+    begun = lines.count(b"\n{") + lines.startswith(b"{")
+    if begun != count or lines.count(b"}\n") != count or b"NaN" in lines or b"Inf" in lines or b"\r" in lines:
         raise OtherLines
     schema = pa.schema({name: _TYPES.get(kind, pa.float64()) for name, kind in keys.items()})
     try:
         table = pajson.read_json(
-            pa.BufferReader(whole),
-            pajson.ReadOptions(use_threads=False, block_size=len(whole) + 1),
+            pa.BufferReader(lines),
+            pajson.ReadOptions(use_threads=False, block_size=len(lines) + 1),
             pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
         )
     except pa.ArrowException as error:
         raise OtherLines from error
-    if table.num_rows != lines or table.column(needed).null_count:
+    if table.num_rows != count or table.column(needed).null_count:
         raise OtherLines
     table = table.combine_chunks()
-    forms = {"number": _numbers, "text": lambda values: values.dictionary_encode(), "time": _times}
-    return {name: forms[kind](table.column(name).chunk(0)) for name, kind in keys.items() if kind in forms}
+    return {name: _FORMS[kind](table.column(name).chunk(0)) for name, kind in keys.items() if kind in _FORMS}
+
+
+def _lacking(kind: Kind, size: int) -> Any:
+    """A column of a key that no line has."""
+    if kind == "number":
+        return np.broadcast_to(np.float64(np.nan), size)
+    if kind == "time":
+        return np.full(size, np.datetime64("NaT", "us"))
+    return pa.nulls(size, pa.string()).dictionary_encode()
 
 
 def _numbers(values: Any) -> Floats:
@@ -163,3 +186,10 @@ def _times(texts: Any) -> Times:
         else:
             return found
     return parse_times(pd.Series(texts.to_pandas(), dtype="str").fillna(""))[0]
+
+
+_FORMS: Final[dict[Kind, Callable[[Any], Any]]] = {
+    "number": _numbers,
+    "text": lambda values: values.dictionary_encode(),
+    "time": _times,
+}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from slmopt.measured.readers._cells import Floats, cache_format, ggml_format, model_name
-from slmopt.measured.readers._columns import Bools, Columns, Texts, choose, map_text, stated
+from slmopt.measured.pieces import each_piece
+from slmopt.measured.readers._cells import Floats, Times, cache_format, ggml_format, model_name
+from slmopt.measured.readers._columns import Bools, Columns, Texts, choose, every, map_text, stated
 from slmopt.measured.table import ReadResult, make_rows, result
 
 NAME: Final = "llama-bench"
@@ -113,7 +115,7 @@ def read_columns(form: str, source: str, columns: Columns) -> ReadResult:
             "concurrency": 1.0,
             "prompt_tokens": prompt,
             "output_tokens": output,
-            "depth_tokens": depth if "n_depth" in columns.numbers else np.zeros(len(columns)),
+            "depth_tokens": depth if "n_depth" in columns.numbers else every(0.0, len(columns)),
             "tokens_per_s": speed,
             "tokens_per_s_basis": choose(decode | prefill, "sequence", "mixed"),
             "tpot_s": np.where(decode, seconds / np.where(output > 0, output, np.nan), np.nan),
@@ -137,16 +139,30 @@ def read_columns(form: str, source: str, columns: Columns) -> ReadResult:
 
 def _sound(columns: Columns) -> tuple[Bools, dict[str, Bools]]:
     """Which rows are what their header says, and for the others why not."""
-    prompt, output, nanoseconds, speed = (columns.number(name) for name in _NEEDED)
+    times = columns.times.get("test_time")
+    values = [columns.number(name) for name in _NEEDED]
+    bad = np.zeros(len(columns), dtype=bool)
+
+    def look(piece: slice) -> None:
+        faults = _faults([value[piece] for value in values], None if times is None else times[piece])
+        bad[piece] = np.logical_or.reduce(list(faults.values()))
+
+    each_piece(len(columns), look)
+    return ~bad, _faults(values, times) if bad.any() else {}
+
+
+def _faults(needed: Sequence[Floats], times: Times | None) -> dict[str, Bools]:
+    """What can be wrong with rows, and with which it is."""
+    prompt, output, nanoseconds, speed = needed
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = speed / ((prompt + output) / (nanoseconds * 1e-9))
     no_number = ~(np.isfinite(prompt) & np.isfinite(output) & np.isfinite(nanoseconds) & np.isfinite(speed))
     whole = (prompt >= 0) & (output >= 0) & (prompt % 1 == 0) & (output % 1 == 0)
-    times = columns.times.get("test_time")
-    no_date = np.isnat(times) if times is not None else np.zeros(len(columns), dtype=bool)
-    reasons = {
+    return {
         "a count or speed is no number, so columns may be shifted": no_number,
-        "test_time is no date, so columns may be shifted": no_date,
+        "test_time is no date, so columns may be shifted": np.isnat(times)
+        if times is not None
+        else np.zeros(len(prompt), dtype=bool),
         "n_prompt or n_gen is no whole number, so columns may be shifted": ~whole,
         "the test has no tokens": prompt + output == 0,
         "avg_ts or avg_ns is 0 or below: the test did not run": (speed <= 0) | (nanoseconds <= 0),
@@ -154,10 +170,6 @@ def _sound(columns: Columns) -> tuple[Bools, dict[str, Bools]]:
             (ratio > 0.98) & (ratio < 20)
         ),
     }
-    bad = np.zeros(len(columns), dtype=bool)
-    for holds in reasons.values():
-        bad |= holds
-    return ~bad, reasons
 
 
 def _version(columns: Columns) -> Texts:

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.csv as pacsv  # type: ignore[import-untyped]
 
 from slmopt.measured.progress import waited
 from slmopt.measured.readers._cells import parse_column, parse_times
-from slmopt.measured.readers._columns import LISTED, Columns
+from slmopt.measured.readers._columns import LISTED, Columns, Texts, numbered
 from slmopt.measured.table import Skip
 from slmopt.measured.text import UnreadableFile
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 # A row must fit into a block; the longest cells seen, lists of token times, have 131 kB.
 _BLOCK: Final = 4 << 20
 _PART: Final = 32 << 20
+_COUNTED: Final = 1 << 18
 _MOST_PARTS: Final = 4
 Kind = Literal["number", "time", "text"]
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
@@ -85,10 +85,13 @@ def gathered(
     sheet: Sheet, found: list[Stretch], places: dict[int, Kind], numbers: Any, skips: list[Skip]
 ) -> Columns:
     """The stretches of a sheet as its columns; ``numbers`` are those of its rows."""
-    labels = pc.binary_join_element_wise(f"{sheet.place} ", pa.array(numbers).cast(pa.string()), "")
-    columns = Columns(pd.Series(labels.to_pandas(), dtype="str"), skips=skips)
-    for position in places:
-        _join(columns, sheet.header[position], [part.columns.pop(position) for part in found])
+    columns = Columns(numbered(sheet.place, numbers), skips=skips)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        joined = pool.map(
+            lambda position: _join([part.columns.pop(position) for part in found]), list(places)
+        )
+        for position, one in zip(places, joined, strict=True):
+            one.put(columns, sheet.header[position])
     return columns
 
 
@@ -146,7 +149,7 @@ def _line_end(data: Any, begin: int, near: int) -> int:
 
 
 def _quotes(data: Any, begin: int, end: int) -> int:
-    step = _BLOCK
+    step = _COUNTED
     pieces = (np.frombuffer(data[at : min(at + step, end)], dtype=np.uint8) for at in range(begin, end, step))
     return sum(int(np.count_nonzero(piece == ord('"'))) for piece in pieces)
 
@@ -212,7 +215,9 @@ def take(column: Column, values: Any, decimal: str) -> None:
     """One piece of one column as arrays."""
     if pa.types.is_floating(values.type):
         numbers = values.to_numpy(zero_copy_only=False)
-        column.parts.append(np.where(np.isfinite(numbers), numbers, np.nan))
+        finite = np.isfinite(numbers)
+        # An array over Arrow's memory would keep the whole piece.
+        column.parts.append(numbers.copy() if finite.all() else np.where(finite, numbers, np.nan))
         return
     if pa.types.is_timestamp(values.type):
         times = values.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
@@ -236,25 +241,52 @@ def take(column: Column, values: Any, decimal: str) -> None:
     column.odd.update(dict.fromkeys(odd))
 
 
-def _join(columns: Columns, name: str, stretches: list[Column]) -> None:
+@dataclass(eq=False)
+class _Joined:
+    """One column in one piece: texts, or numbers or times with what is no such thing, and numbers' deviations."""
+
+    values: Any
+    odd: list[str] | None = None
+    spread: Any = None
+
+    def put(self, columns: Columns, name: str) -> None:
+        """Put it among the columns."""
+        if self.odd is None:
+            columns.texts[name] = self.values
+            return
+        columns.odd[name] = self.odd
+        if self.values.dtype.kind == "M":
+            columns.times[name] = self.values
+            return
+        columns.numbers[name] = self.values
+        if self.spread is not None:
+            columns.numbers[f"{name} ±"] = self.spread
+
+
+def _join(stretches: list[Column]) -> _Joined:
     """The pieces of one column, of all stretches, as one."""
     kind = stretches[0].kind
     if kind == "text":
-        union: dict[str, int] = {}
-        pieces = []
-        for stretch in stretches:
-            known = np.array([union.setdefault(text, len(union)) for text in stretch.codes], dtype=np.int32)
-            known = known.astype(np.min_scalar_type(-len(union) - 1))
-            pieces += [known[part] for part in stretch.parts]
-        codes = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
-        columns.texts[name] = pd.Categorical.from_codes(codes, pd.Index(list(union), dtype="str"))
-        return
-    columns.odd[name] = list(dict.fromkeys(text for stretch in stretches for text in stretch.odd))
+        return _Joined(_joined_texts(stretches))
+    odd = list(dict.fromkeys(text for stretch in stretches for text in stretch.odd))
     parts = [part for stretch in stretches for part in stretch.parts]
     if kind == "time":
-        columns.times[name] = np.concatenate(parts) if parts else np.empty(0, dtype="datetime64[us]")
-        return
-    columns.numbers[name] = np.concatenate(parts) if parts else np.empty(0)
+        return _Joined(np.concatenate(parts) if parts else np.empty(0, dtype="datetime64[us]"), odd)
     spreads = [part for stretch in stretches for part in stretch.spreads]
-    if spreads and not all(np.isnan(part).all() for part in spreads):
-        columns.numbers[f"{name} ±"] = np.concatenate(spreads)
+    told = bool(spreads) and not all(np.isnan(part).all() for part in spreads)
+    values = np.concatenate(parts) if parts else np.empty(0)
+    return _Joined(values, odd, np.concatenate(spreads) if told else None)
+
+
+def _joined_texts(stretches: list[Column]) -> Texts:
+    union: dict[str, int] = {}
+    pieces = []
+    for stretch in stretches:
+        known = np.array([union.setdefault(text, len(union)) for text in stretch.codes], dtype=np.int32)
+        known = known.astype(np.min_scalar_type(-len(union) - 1))
+        if (known == np.arange(len(known))).all():
+            pieces += stretch.parts
+        else:
+            pieces += [known[part] for part in stretch.parts]
+    codes = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+    return pd.Categorical.from_codes(codes, pd.Index(list(union), dtype="str"), validate=False)

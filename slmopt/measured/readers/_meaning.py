@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import pandas as pd
 
-from slmopt.measured.distinct import alike
+from slmopt.measured.distinct import once
 from slmopt.measured.readers._cells import Floats
-from slmopt.measured.readers._columns import Bools, Texts, choose, every, map_text, same_text, stated
+from slmopt.measured.readers._columns import Bools, Texts, choose, first_of, map_text, same_text, stated
 from slmopt.measured.readers._fields import PHASES, Fields
-
-
-def positive(values: Floats) -> Floats:
-    """The values above 0, others missing."""
-    if alike(values):
-        return every(float(values[0]) if len(values) and values[0] > 0 else np.nan, len(values))
-    with np.errstate(invalid="ignore"):
-        some = values > 0
-    return values if some.all() else np.where(some, values, np.nan)
 
 
 def alone(shared: dict[str, object]) -> Bools:
@@ -39,11 +31,12 @@ def statistic_of(fields: Fields, note: Texts) -> tuple[Texts, Texts]:
     """Which statistic the times are; where they differ, 'mean', and a note names those that are medians."""
     empty = fields.columns.text("")
     times = ("ttft", "tpot", "itl", "e2e")
-    has_mean = {name: np.isfinite(positive(fields.number(name))) for name in times}
-    has_median = {name: np.isfinite(positive(fields.number(name, "p50"))) for name in times}
-    means = np.logical_or.reduce(list(has_mean.values()))
-    medians = np.logical_or.reduce(list(has_median.values()))
+    has_mean = {name: once(np.isfinite, fields.positive(name)) for name in times}
+    has_median = {name: once(np.isfinite, fields.positive(name, "p50")) for name in times}
+    means, medians = (reduce(np.logical_or, some.values()) for some in (has_mean, has_median))
     for name in times:
+        if not has_median[name].any():
+            continue
         odd = means & has_median[name] & ~has_mean[name] & ~stated(note)
         note = choose(odd, f"{name.upper()} is the median, other times are means", note)
     return choose(means, "mean", choose(medians, "p50", empty)), note
@@ -84,7 +77,7 @@ def speed_of(fields: Fields, shared: dict[str, object], phase: Texts, documented
     """The speed of each row, from the most telling of the columns that hold one."""
     size = fields.size
     output, user, total, bare = (
-        positive(fields.number(name)) for name in ("output_speed", "user_speed", "total_speed", "speed")
+        fields.positive(name) for name in ("output_speed", "user_speed", "total_speed", "speed")
     )
     empty = fields.columns.text("")
     batch = np.nan_to_num(np.asarray(shared["batch"]), nan=1.0)
@@ -110,8 +103,10 @@ def speed_of(fields: Fields, shared: dict[str, object], phase: Texts, documented
         (user, "sequence", "the column's speed of one user as it is"),
         (output, "device", "the column's output speed as it is: all sequences together"),
     ):
-        has = np.isfinite(values)
-        speed = np.where(has, values, speed)
+        has = once(np.isfinite, values)
+        if not has.any():
+            continue
+        speed = first_of(values, speed)
         basis, conversion = choose(has, whose, basis), choose(has, how, conversion)
     return Speed(speed, basis, conversion, remark)
 
@@ -125,10 +120,12 @@ def _tested_basis(
     doubled for two replicas keep the latency of one.
     """
     prompt, output = np.asarray(shared["prompt_tokens"]), np.asarray(shared["output_tokens"])
-    seconds = positive(fields.number("e2e"))
+    seconds = fields.positive("e2e")
     empty = fields.columns.text("")
-    known = np.isfinite(prompt) & np.isfinite(output) & np.isfinite(seconds) & np.isfinite(speed)
     basis, remark = empty, empty
+    known = once(np.isfinite, seconds)
+    if known.any():
+        known = known & np.isfinite(prompt) & np.isfinite(output) & np.isfinite(speed)
     if not known.any():
         return empty, empty, empty
     readings = {"mixed": (prompt + output) * batch, "device": output * batch, "sequence": output}

@@ -7,8 +7,11 @@ its text would be. All else goes through the text.
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -17,11 +20,11 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from slmopt.measured.archives import Budget
-from slmopt.measured.progress import counted
+from slmopt.measured.progress import waited
 from slmopt.measured.readers._cells import is_missing, parse_number
 from slmopt.measured.readers._columns import Columns
 from slmopt.measured.readers._delimited import Sheet
-from slmopt.measured.readers._long import Kind, gathered, stretch, take
+from slmopt.measured.readers._long import Kind, Stretch, gathered, stretch, take
 from slmopt.measured.readers.spreadsheet import MAX_VALUES, csv_text, flat_columns
 from slmopt.measured.text import MAX_BYTES
 
@@ -51,15 +54,29 @@ class ParquetSheet(Sheet):
         """The named columns as numbers, texts and times; names that the header lacks are passed over."""
         places = self._places(numbers, texts, times)
         file = _open(self.content)
-        found = stretch(places)
         columns = [file.schema_arrow.names[at] for at in flat_columns(file.schema_arrow)]
-        names = [columns[position] for position in places]
-        batches = file.iter_batches(_BATCH_ROWS, columns=names)
-        for batch in counted(batches, file.metadata.num_rows // _BATCH_ROWS + 1):
+        rows: list[int] = []
+        gather = partial(self._gather, places, [columns[position] for position in places], decimal, rows)
+        count = min(os.cpu_count() or 1, file.num_row_groups)
+        groups = np.array_split(np.arange(file.num_row_groups), count)
+        with ThreadPoolExecutor(count) as pool:
+            futures = [pool.submit(gather, part.tolist()) for part in groups]
+            waited(futures, lambda: sum(rows) / file.metadata.num_rows)
+            found = [future.result() for future in futures]
+        return gathered(self, found, places, np.arange(1, sum(rows) + 1), list(self.skips))
+
+    def _gather(
+        self, places: dict[int, Kind], names: list[str], decimal: str, rows: list[int], groups: list[int]
+    ) -> Stretch:
+        """Some of the file's groups of rows, piece by piece; the rows of each are put into ``rows``."""
+        found = stretch(places)
+        file = _open(self.content)
+        for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names, use_threads=False):
             found.rows += batch.num_rows
+            rows.append(batch.num_rows)
             for (position, kind), name in zip(places.items(), names, strict=True):
                 take(found.columns[position], _as_read(batch.column(name), kind), decimal)
-        return gathered(self, [found], places, np.arange(1, found.rows + 1), list(self.skips))
+        return found
 
 
 def parquet_sheet(name: str, content: bytes, budget: Budget) -> ParquetSheet | None:

@@ -177,7 +177,9 @@ def _long_sheets(document: Document, delimiter: str, start: int, above: str, spl
     data = document.data
     starts = [start]
     line = data[start : data.find(b"\n", start) if data.find(b"\n", start) >= 0 else len(data)].rstrip(b"\r")
-    for mark in {line, split_at.encode()} - {b""}:
+    marks = {line, split_at.encode()} - {b""}
+    # What begins with another mark is found with it.
+    for mark in (one for one in marks if not any(one != other and one.startswith(other) for other in marks)):
         position = data.find(b"\n" + mark, start)
         while position >= 0:
             starts.append(position + 1)

@@ -12,15 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from slmopt.measured.load_file import HEAD, ROW
 from slmopt.measured.load_rows import NUMBERS, Requests
 from slmopt.measured.load_summary import LoadSummary, summaries
 from slmopt.measured.readers._base import JsonLinesReader, JsonReader, Reader
 from slmopt.measured.readers._cells import Times, parse_time
-from slmopt.measured.readers._columns import Columns, as_texts, choose
+from slmopt.measured.readers._columns import Columns, as_texts, choose, numbered
 from slmopt.measured.readers._json import Item, Json, text_of
 from slmopt.measured.readers._json_lines import Kind, read_lines
 from slmopt.measured.readers._records import NOTHING, Record, collect
@@ -70,8 +68,7 @@ def _read_lines(document: Document) -> ReadResult | None:
         return None
     kind, level, error = (as_texts(columns[name]) for name in ("kind", "level", "error"))
     found = Requests(kind, level, error, {name: np.asarray(columns[name]) for name in NUMBERS})
-    lines = pc.binary_join_element_wise("line ", pa.array(np.arange(2, count + 2)).cast(pa.string()), "")
-    labels = pd.Series(lines.to_pandas(), dtype="str")
+    labels = numbered("line", np.arange(2, count + 2))
     done = _result(document.name, head, found, labels, np.asarray(columns["started"]))
     return concat([done, result("", document.name, empty_rows(), cut)])
 
