@@ -30,7 +30,7 @@ def test_no_page_mixes_units(page: str, sizes: str):
     wrong = (DECIMAL if sizes == "GiB" else BINARY).findall(_words(app))
     assert wrong == []
     assert app.session_state["capacity_gb"] == 30
-    labels = [field.label for field in app.sidebar.number_input if "slm_in_gb" not in str(field.proto)]
+    labels = [field.label for field in app.sidebar.number_input if "slm_unseen" not in str(field.proto)]
     assert f"Memory ({sizes}) · changed" in labels
 
 
@@ -53,7 +53,7 @@ def test_what_a_slider_foresees_is_in_the_reader_s_units():
     with units.using(units.Units("GiB")):
         (drawn,) = ahead.foreseen("memory", held, "batch", [8])
     assert "GiB" in drawn["memory_what_ifs"]
-    assert "slm_in_gb" not in drawn
+    assert "slm_unseen" not in drawn
     assert fields.FIELDS["capacity_gb"].label.endswith("(GB)")
 
 
