@@ -76,14 +76,15 @@ def solve_for(scenario: Scenario) -> None:
                 key="solve_for",
                 persist_state="session",
             )
+        # Streamlit also asks for a name outside of this run, where no units are in use.
+        names = {t: f"{goal_words.name(of)} ({unit})" for t, (of, _, unit) in TARGETS.items()}
+        names["tpot_ms"] = pace.label()
         with name:
             aimed = st.selectbox(
                 "Target",
                 list(TARGETS),
                 index=1,
-                format_func=lambda t: (
-                    pace.label() if t == "tpot_ms" else f"{goal_words.name(TARGETS[t][0])} ({TARGETS[t][2]})"
-                ),
+                format_func=names.__getitem__,
                 key="solve_target",
                 persist_state="session",
             )

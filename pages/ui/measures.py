@@ -22,7 +22,7 @@ def chosen() -> units.Units:
 
 def control() -> None:
     """The switches at the panel's foot."""
-    left, right = st.columns([2, 3], gap="small")
+    left, right = st.columns([3, 4], gap="small")
     with left:
         _switch(
             "Sizes in",
