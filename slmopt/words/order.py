@@ -23,8 +23,8 @@ NOW, REACHED = "Now", "All together"
 
 
 def measures() -> dict[Measure, str]:
-    """The measures that can be stacked, and their names."""
-    return {**_MEASURES, "tpot": pace.name()}
+    """The measures that can be stacked, under names for a row of choices."""
+    return {**_MEASURES, "tpot": pace.whose()}
 
 
 def shown(measure: Measure, value: float) -> str:
@@ -52,7 +52,7 @@ def scaled(measure: Measure, start: float) -> tuple[Callable[[float], float], st
 
 def title(stack: Stack) -> str:
     """The finding."""
-    name = measures()[stack.measure]
+    name = pace.name() if stack.measure == "tpot" else _MEASURES[stack.measure]
     if stack.measure == "gap" and math.isnan(stack.start):
         return f"{name}: nobody decodes while a prompt comes in, or its time is not known"
     if not stack.steps:

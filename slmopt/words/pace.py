@@ -41,7 +41,12 @@ def inner(*, the: bool = False) -> str:
 def label(unit: str = "ms", kind: str = "") -> str:
     """The quantity with its unit, for tiles, axes, fields and columns: "Time per token (ms)", "Each user (tokens/s)"."""
     of = f", {kind}" if kind else ""
-    return f"Each user{of} (tokens/s)" if as_speed() else f"Time per token{of} ({unit})"
+    return f"{whose()}{of} ({'tokens/s' if as_speed() else unit})"
+
+
+def whose() -> str:
+    """The quantity at the head of a line where a number or its unit stands beside it."""
+    return "Each user" if as_speed() else "Time per token"
 
 
 def percentile() -> str:

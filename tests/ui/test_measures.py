@@ -10,6 +10,9 @@ import pytest
 
 from pages.ui import ahead, fields, measures
 from pages.ui.sitemap import PAGES
+from slmopt.advice.nearest import smallest_changes
+from slmopt.advice.order import stack
+from slmopt.specs.scenario import scenario
 from slmopt.words import units
 from tests.pages.app import figures, go, open_page, opened, said, title
 from tests.ui.test_ahead import _figures, _question, post
@@ -116,6 +119,17 @@ def test_what_is_no_speed_is_refused_and_can_be_mended(entered: float):
     app.sidebar.number_input(key="_view_target_tpot_ms").set_value(50.0).run()
     assert app.session_state["target_tpot_ms"] == 20.0
     assert "target 50" in said(app)
+
+
+def test_stacks_and_smallest_changes_share_no_cached_words():
+    held = scenario({"residency": "cold", "target_ttft_ms": 1000.0})
+    for sizes, wrong in (("GB", BINARY), ("GiB", DECIMAL), ("GB", BINARY)):
+        with units.using(units.Units(sizes)):
+            steps = stack(held, "ttft", "best").steps
+            ways = [way for _, found in smallest_changes(held) for way in found]
+        told = " ".join([*(step.change.what for step in steps), *(way.change for way in ways)])
+        assert "for the file of" in told
+        assert wrong.findall(told.replace("\u00a0", " ")) == []
 
 
 def test_both_switches_hold_together():
