@@ -31,6 +31,7 @@ from slmopt.theory.evaluation import evaluate
 from slmopt.words import checklist as checklist_words
 from slmopt.words import goals as goal_words
 from slmopt.words import order as order_words
+from slmopt.words import pace
 from slmopt.words import played as played_words
 from slmopt.words import quality as quality_words
 from slmopt.words import search as search_words
@@ -49,7 +50,7 @@ def waterfall(scenario: Scenario) -> None:
     """Gains stacked, for a measure and an order that the visitor chooses."""
     left, right = st.columns([7, 3])
     with left:
-        measure = parts.segments("Measure", order_words.MEASURES, "reply", "plan_measure")
+        measure = parts.segments("Measure", order_words.measures(), "reply", "plan_measure")
     with right:
         order = parts.segments("Order", order_words.ORDERS, "best", "plan_order")
     found = stack(scenario, measure, order)
@@ -75,19 +76,23 @@ def solve_for(scenario: Scenario) -> None:
                 key="solve_for",
                 persist_state="session",
             )
+        # Streamlit also asks for a name outside of this run, where no units are in use.
+        names = {t: f"{goal_words.name(of)} ({unit})" for t, (of, _, unit) in TARGETS.items()}
+        names["tpot_ms"] = pace.label()
         with name:
             aimed = st.selectbox(
                 "Target",
                 list(TARGETS),
                 index=1,
-                format_func=lambda t: f"{goal_words.NAMES.get(TARGETS[t][0], t)} ({TARGETS[t][2]})",
+                format_func=names.__getitem__,
                 key="solve_target",
                 persist_state="session",
             )
         with value:
-            wanted = st.number_input(
-                "Value", min_value=0.0, value=20.0, key="solve_value", persist_state="session"
-            )
+            speed = aimed == "tpot_ms" and pace.as_speed()
+            # A speed is another number than a time, and kept apart from it.
+            usual, key = (50.0, "solve_speed") if speed else (20.0, "solve_value")
+            wanted = st.number_input("Value", min_value=0.0, value=usual, key=key, persist_state="session")
         with level:
             compared = st.selectbox(
                 "Compared",
@@ -101,6 +106,8 @@ def solve_for(scenario: Scenario) -> None:
         if not wanted > 0:
             parts.error_box("The target's value is 0: give one above 0.", "slm_solve_error")
             return
+        if speed:
+            wanted = 1e3 / wanted
         if variable == DEVICE:
             found = devices_that_meet(scenario, aimed, wanted, at)
         else:

@@ -84,7 +84,7 @@ async def ahead(request: Request) -> Response:
         chosen = choices(own)
     except SpecError as wrong:
         return _refused(f"Pinned scenario or choices: {wrong}")
-    read_in = units.chosen(asked.get("sizes"))
+    read_in = units.chosen(asked.get("sizes"), asked.get("speed"))
     answer = await run_in_threadpool(_answer, page, held, field, values, beside, chosen, read_in)
     headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
     if "gzip" in request.headers.get("accept-encoding", ""):

@@ -63,7 +63,7 @@ def table() -> None:
         return
     shown = [*held, Named(PRESENT, state.current())]
     rows = comparison.rows([Named(one.name, evaluate(one.result)) for one in shown])
-    heads = "".join(f"<th>{html.escape(head)}</th>" for head in comparison.HEADS)
+    heads = "".join(f"<th>{html.escape(head)}</th>" for head in comparison.heads())
     body = "".join(map(_row, rows))
     st.html(
         f'<div class="slm-beside" tabindex="0" role="region" aria-label="Scenarios side by side"><table><thead><tr>'

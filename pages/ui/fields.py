@@ -14,9 +14,8 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import slider
-from slmopt.specs.device import GB
-from slmopt.words import numbers, units
+from pages.ui import measures, slider
+from slmopt.words import numbers
 from slmopt.words.glossary import help_for
 
 
@@ -204,37 +203,37 @@ def number_field(
 
 def _entry(field: Field, preset: float | None, disabled: str) -> None:
     held = value_of(field.name)
-    label = field.label.replace("(GB)", f"({units.now().sizes})")
+    view = measures.view(field.name, field.label)
+    label = field.label if view is None else view.label
     look: dict[str, Any] = {
         "label": f"{label}{' · changed' if held is not None else ''}",
         "value": None,
         "placeholder": _plain(_shown(preset, field), field) if preset is not None else "not set",
         "step": 1 if field.whole else None,
         "format": "%d" if field.whole else "%.6g",
-        "help": disabled or field.help or help_for(field.label) or None,
+        "help": disabled or field.help or help_for(label) or None,
         "disabled": bool(disabled),
     }
-    if label == field.label:
+    if view is None:
         st.number_input(**look, key=field.name, bind="query-params")
         return
-    # The scenario is in GB, whatever the reader reads: the field that the address carries stays, out of sight.
-    with st.container(key=f"slm_in_gb_{field.name}"):
+    # The scenario is in GB and ms, whatever the reader reads: the field that the address carries stays, out of sight.
+    with st.container(key=f"slm_unseen_{field.name}"):
         st.number_input(field.label, value=None, key=field.name, bind="query-params", format="%.10g")
-    view = f"_view_{field.name}"
-    st.session_state[view] = _shown(held, field)
-    st.number_input(**look, key=view, on_change=_take_view, args=(view, field.name, units.now().giga))
+    key = f"_view_{field.name}"
+    st.session_state[key] = _shown(held, field)
+    st.number_input(**look, key=key, on_change=_take_view, args=(key, field.name, view))
 
 
 def _shown(value: float | None, field: Field) -> float | None:
-    """The field's value as the reader reads it: sizes in the units in use."""
-    if value is None or not field.label.endswith("(GB)"):
-        return value
-    return value * GB / units.now().giga
+    """The field's value as the reader reads it."""
+    view = measures.view(field.name, field.label)
+    return value if value is None or view is None else view.shown(value)
 
 
-def _take_view(view: str, name: str, giga: float) -> None:
-    entered = st.session_state[view]
-    st.session_state[name] = None if entered is None else entered * giga / GB
+def _take_view(key: str, name: str, view: measures.View) -> None:
+    entered = st.session_state[key]
+    st.session_state[name] = None if entered is None else view.entered(entered)
 
 
 def _plain(value: float | None, field: Field) -> str:

@@ -20,7 +20,7 @@ from slmopt.specs.library import library
 from slmopt.specs.scenario import AttentionKernels, Batching, Engine, Residency
 from slmopt.specs.setup import ASSUMED_STORAGE_GBS, Setup
 from slmopt.specs.weights import bits_per_weight
-from slmopt.words import numbers
+from slmopt.words import numbers, pace
 from slmopt.words.calibrated import estimate_words
 from slmopt.words.glossary import help_for
 from slmopt.words.scenario_line import escape, serving_changes, source_words
@@ -140,7 +140,10 @@ def _take_memory() -> None:
 def _target_words() -> str:
     first = value_of("target_ttft_ms") or state.HOUSE_TARGETS["target_ttft_ms"]
     token = value_of("target_tpot_ms") or state.HOUSE_TARGETS["target_tpot_ms"]
-    return f"{numbers.trimmed(numbers.figures(first))} ms, {numbers.trimmed(numbers.figures(token))} ms"
+    said = f"{numbers.trimmed(numbers.figures(token))} ms"
+    if pace.as_speed():
+        said = numbers.trimmed(pace.shown(token / 1e3)) if token > 0 else numbers.UNKNOWN
+    return f"{numbers.trimmed(numbers.figures(first))} ms, {said}"
 
 
 def _targets() -> None:

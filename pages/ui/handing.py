@@ -56,9 +56,9 @@ def link() -> str:
         if name not in (*Scenario.model_fields, _FILES)
     }
     asked = {**others, **restore.address(), "v": str(SCHEMA_VERSION)}
-    asked.pop(measures.KEY, None)
-    if units.now() != units.USUAL:
-        asked[measures.KEY] = units.now().sizes
+    for key in measures.KEYS:
+        asked.pop(key, None)
+    asked |= units.now().unusual
     if judged() is not None:
         asked[_FILES] = "1"
     return f"{root}/overview?{urlencode(asked)}"

@@ -60,8 +60,7 @@ def _ahead(field: str) -> dict[str, Any] | None:
     values = state.current().model_dump(mode="json", exclude_defaults=True, exclude={field})
     beside = {one.name: one.result.model_dump(mode="json", exclude_defaults=True) for one in pins.pinned()}
     asked: dict[str, Any] = {"page": page, "field": field, "scenario": values}
-    sizes = "" if units.now() == units.USUAL else units.now().sizes
-    more = {"pinned": beside, "choices": state.own_choices(), "sizes": sizes}
+    more = {"pinned": beside, "choices": state.own_choices(), **units.now().unusual}
     return asked | {name: part for name, part in more.items() if part}
 
 

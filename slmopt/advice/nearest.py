@@ -14,6 +14,7 @@ from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import Setup
 from slmopt.specs.weights import bits_per_weight
 from slmopt.theory.evaluation import evaluate
+from slmopt.words import units
 
 # Which inputs a user could change for which measure; bits and sequences first, hardware last.
 _INPUTS: dict[MeasureName, tuple[Variable, ...]] = {
@@ -49,9 +50,14 @@ class Nearest:
     evaluate_quality: bool = False
 
 
-@lru_cache(maxsize=64)
 def smallest_changes(scenario: Scenario) -> tuple[tuple[Goal, tuple[Nearest, ...]], ...]:
     """For each target that the typical estimate misses: techniques that meet it alone, then inputs, nearest first."""
+    # The units are part of the key, since some changes name sizes.
+    return _smallest_changes(scenario, units.now())
+
+
+@lru_cache(maxsize=64)
+def _smallest_changes(scenario: Scenario, _: units.Units) -> tuple[tuple[Goal, tuple[Nearest, ...]], ...]:
     e = evaluate(scenario)
     found = []
     for goal in goals(e):

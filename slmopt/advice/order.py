@@ -14,6 +14,7 @@ from slmopt.advice.technique import WORTH, Change, Technique
 from slmopt.advice.techniques import TECHNIQUES
 from slmopt.specs.scenario import Scenario
 from slmopt.theory.evaluation import evaluate
+from slmopt.words import units
 
 Measure = Literal["ttft", "tpot", "throughput", "capacity", "reply", "gap"]
 Order = Literal["articles", "best"]
@@ -92,7 +93,9 @@ def target(scenario: Scenario, measure: Measure) -> float | None:
 
 def stack(scenario: Scenario, measure: Measure, order: Order) -> Stack:
     """Techniques stacked on the scenario."""
-    return _in_articles_order(scenario, measure) if order == "articles" else _best_first(scenario, measure)
+    # The units are part of the key, since some changes name sizes.
+    stacked = _in_articles_order if order == "articles" else _best_first
+    return stacked(scenario, measure, units.now())
 
 
 def candidates(*, other_models: bool = False) -> tuple[Technique, ...]:
@@ -109,7 +112,7 @@ def _measured(start: Scenario, scenario: Scenario, measure: Measure) -> float:
 
 
 @lru_cache(maxsize=128)
-def _in_articles_order(scenario: Scenario, measure: Measure) -> Stack:
+def _in_articles_order(scenario: Scenario, measure: Measure, _: units.Units) -> Stack:
     """The techniques that gain on this measure, in order; those that leave it or cost it are no part of its stack."""
     start = now = _measured(scenario, scenario, measure)
     at, steps = scenario, []
@@ -127,7 +130,7 @@ def _in_articles_order(scenario: Scenario, measure: Measure) -> Stack:
 
 
 @lru_cache(maxsize=128)
-def _best_first(scenario: Scenario, measure: Measure) -> Stack:
+def _best_first(scenario: Scenario, measure: Measure, _: units.Units) -> Stack:
     """Each time the technique that gains most on this measure, until none gains more than the noise.
 
     What rests on assumed figures comes after what follows from the scenario.

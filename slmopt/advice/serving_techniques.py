@@ -9,6 +9,7 @@ from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.residency import ASSUMED_STORAGE_GBS, file_bytes, load_seconds, storage_gbs
 from slmopt.words import numbers as n
+from slmopt.words import pace
 
 
 def fill_batch(s: Scenario) -> Change:
@@ -22,7 +23,8 @@ def fill_batch(s: Scenario) -> Change:
         return Change(None, f"memory holds {most:,} such sequences and {s.batch:,} run already")
     best = _within_target(s, most)
     if best <= s.batch:
-        return Change(None, f"the time per token is at its target of {s.target_tpot_ms:g} ms already")
+        aim = n.trimmed(pace.shown(s.target_tpot_s))
+        return Change(None, f"{pace.inner(the=True)} is at its target of {aim} already")
     return Change(s.change(batch=best), f"{best:,} sequences at once")
 
 

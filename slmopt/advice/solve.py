@@ -28,6 +28,7 @@ from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.memory import bytes_per_token
+from slmopt.words import pace
 
 Variable = Literal[
     "bandwidth_gbs", "peak_tflops", "bits", "context", "batch", "prompt", "acceptance", "params"
@@ -223,7 +224,7 @@ def _cannot(s: Scenario, variable: Variable, name: MeasureName, at: At) -> str:
     if name == "users" and resolve(s).capacity is None:
         return "memory is not known: give its size"
     if name == "tpot" and s.output < 2:
-        return "a reply of one token has no time per token"
+        return f"a reply of one token has no {'speed' if pace.as_speed() else 'time per token'}"
     return ""
 
 

@@ -15,6 +15,7 @@ from slmopt.figures.room import Place, Room
 from slmopt.figures.theme import Spec
 from slmopt.theory.batch_points import BatchingView, Mark
 from slmopt.words import numbers as n
+from slmopt.words import pace
 
 Array = npt.NDArray[np.float64]
 
@@ -97,7 +98,8 @@ def _value_text(view: BatchingView, mark: Mark, y: float, sign: str) -> str:
 
 def _target_word(room: Room, target: float) -> Spec:
     """Beside the dotted line, at the end where nothing else is."""
-    text = f"target {n.trimmed(n.seconds(1 / target))} a token"
+    aim = pace.shown(1 / target) if pace.as_speed() else pace.each(1 / target)
+    text = f"target {n.trimmed(aim)}"
     long, last = width(text), room.x.length
     starts = [6.0, last - long - 4, 0.35 * last, 0.6 * last]
     places = [Place("left", up, start, dy) for start in starts for up, dy in _OVER_AND_UNDER]

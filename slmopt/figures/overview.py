@@ -17,6 +17,8 @@ from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.roof import PassTime
 from slmopt.theory.unknown import bracket
 from slmopt.words import numbers as n
+from slmopt.words import pace
+from slmopt.words.overview import target_words
 
 Phase = Literal["decode", "prefill"]
 _MOST_BOXES = 64
@@ -167,7 +169,7 @@ def target_shares(results: Sequence[Named[Evaluation]]) -> theme.Figure:
     notes: list[Spec] = []
     phone: Spec = {}
     row, reach = 0, 112.0
-    names = {"ttft": "First token", "tpot": "Time per token"}
+    names = {"ttft": "First token", "tpot": pace.name()}
     for result in results:
         for target in targets(result.result):
             if target.name == "users" or target.fast is None or target.slow is None or target.typical is None:
@@ -177,18 +179,18 @@ def target_shares(results: Sequence[Named[Evaluation]]) -> theme.Figure:
                 v * share for v in (target.ceiling, target.fast, target.typical, target.slow)
             )
             reach = max(reach, slow * 1.06)
-            words = f"≥{n.NBSP}{n.seconds(target.ceiling)}, ≈{n.NBSP}{n.seconds(target.typical, 2)}"
-            hover = f"<b>{names[target.name]}, estimate</b><br>about {n.seconds(target.fast, 2)} to {n.seconds(target.slow, 2)}"
+            words, hover, least, aim = target_words(target)
+            hover = f"<b>{names[target.name]}, estimate</b><br>about {hover}"
             data.append(line([fast, slow], [row, row], "estimate"))
             data.append(points([typical], [row], "estimate", hover=[hover]))
-            bound = f"<b>{names[target.name]}, ceiling</b><br>at least {n.seconds(target.ceiling)}"
+            bound = f"<b>{names[target.name]}, ceiling</b><br>{least}"
             data.append(points([ceiling], [row], "ceiling", hover=[bound]))
-            heading = f"<b>{names[target.name]}{_named(result)}</b>  {words}, target {n.trimmed(n.seconds(target.target))}"
+            heading = f"<b>{names[target.name]}{_named(result)}</b>  {words}, target {aim}"
             notes.append(note(0, row - 0.42, heading, at="left", name=f"target {row}", bgcolor=theme.PAGE))
             phone[f"annotations[target {row}].text"] = f"<b>{names[target.name]}{_named(result)}</b>  {words}"
             row += 1
     layout = base_layout(
-        x_title="Share of the target (%)",
+        x_title="Time, as a share of the target's (%)" if pace.as_speed() else "Share of the target (%)",
         x_limits=(0, reach),
         y_limits=(max(row, 1) - 0.5, -0.85),
         y_axis={"showticklabels": False, "showgrid": False},

@@ -1,4 +1,4 @@
-"""Combinations as points on two quantities of which less is better, the ones that no other beats joined by a line."""
+"""Combinations as points on two quantities, the ones that no other beats joined by a line."""
 
 from __future__ import annotations
 

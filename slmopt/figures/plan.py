@@ -12,12 +12,13 @@ from slmopt.figures.frame import base_layout
 from slmopt.figures.marks import note
 from slmopt.figures.theme import Spec
 from slmopt.words import numbers as n
-from slmopt.words.plan import METRIC_NAMES, here, metrics, value
+from slmopt.words import pace
+from slmopt.words.plan import here, metric_name, metrics, value
 
 # Gains beyond this factor look alike: the colour says "much", the number how much.
 _STRONGEST = 4.0
 # Four columns beside the names leave no room for words on a phone.
-_SHORT = {"ttft": "TTFT", "tpot": "TPOT", "throughput": "tok/s", "capacity": "fit", "gap": "stall"}
+_SHORT = {"ttft": "TTFT", "throughput": "tok/s", "capacity": "fit", "gap": "stall"}
 
 
 def matrix(trials: Sequence[Trial]) -> theme.Figure:
@@ -32,7 +33,7 @@ def matrix(trials: Sequence[Trial]) -> theme.Figure:
             notes.append(note(column, row, _text(trial, factor), at="center", name=f"cell {row} {column}"))
     for column, metric in enumerate(shown):
         notes.append(
-            note(column, -0.55, METRIC_NAMES[metric], at="center", up="bottom", name=f"head {column}")
+            note(column, -0.55, metric_name(metric), at="center", up="bottom", name=f"head {column}")
         )
     hover = {
         "type": "scatter",
@@ -46,7 +47,10 @@ def matrix(trials: Sequence[Trial]) -> theme.Figure:
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
     names = [t.technique.name for t in trials]
-    short = {f"annotations[head {column}].text": _SHORT[metric] for column, metric in enumerate(shown)}
+    short = {
+        f"annotations[head {column}].text": pace.short() if metric == "tpot" else _SHORT[metric]
+        for column, metric in enumerate(shown)
+    }
     layout = base_layout(
         x_limits=(-0.5, len(shown) - 0.5),
         y_limits=(len(trials) - 0.45, -1.1),

@@ -12,21 +12,21 @@ from slmopt.figures.marks import limit_line, note, points
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A format: estimated ms a token, measured score, and whether it failed or is the best that passed."""
+    """A format: estimated ms a token or tokens/s, measured score, and whether it failed or is the best that passed."""
 
     name: str
-    tpot_ms: float
+    pace: float
     score: float
     failed: bool
     best: bool
     hover: str
 
 
-def speed_against_quality(shown: Sequence[Point], floor: float | None) -> theme.Figure:
+def speed_against_quality(shown: Sequence[Point], floor: float | None, x_title: str) -> theme.Figure:
     """Scores are measured; below the floor nothing counts."""
     data = [
         points(
-            [p.tpot_ms],
+            [p.pace],
             [p.score],
             "measured",
             now=p.best,
@@ -37,7 +37,7 @@ def speed_against_quality(shown: Sequence[Point], floor: float | None) -> theme.
     ]
     notes = [
         note(
-            p.tpot_ms,
+            p.pace,
             p.score,
             f"<b>{p.name}</b>" if p.best else f"✕ {p.name}" if p.failed else p.name,
             dx=10,
@@ -53,9 +53,9 @@ def speed_against_quality(shown: Sequence[Point], floor: float | None) -> theme.
     low, high = min(scores), max(scores)
     room = max(high - low, abs(high) * 0.05, 1e-6)
     layout = base_layout(
-        x_title="Time per token, estimate (ms)",
+        x_title=x_title,
         y_title="Task score, your evaluation",
-        x_limits=(0.0, max(p.tpot_ms for p in shown) * 1.3),
+        x_limits=(0.0, max(p.pace for p in shown) * 1.3),
         y_limits=(low - 0.25 * room, high + 0.25 * room),
         height=theme.HEIGHT_SIDE,
         notes=notes,

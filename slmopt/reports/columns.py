@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from slmopt.words import numbers as n
-from slmopt.words import units
+from slmopt.words import pace, units
 
 # The unit at a column's end, and how people write it; longer endings first.
 _UNITS: Final = (
@@ -31,7 +31,6 @@ _UNITS: Final = (
 )
 _WORDS: Final = {
     "ttft": "first token",
-    "tpot": "time per token",
     "gb": "GB",
     "gib": "GiB",
     "speedup": "speed-up",
@@ -46,7 +45,8 @@ def column_words(name: object) -> str:
         if text.endswith(ending) and text != ending:
             text, unit = text.removesuffix(ending), f" ({written})"
             break
-    words = " ".join(_WORDS.get(word, word) for word in text.replace("_", " ").split())
+    known = {**_WORDS, "tpot": pace.inner()}
+    words = " ".join(known.get(word, word) for word in text.replace("_", " ").split())
     return f"{words[:1].upper()}{words[1:]}{unit}"
 
 
@@ -55,7 +55,14 @@ _SIZE: Final = re.compile(r"(?:(?<=_)|^)(?:gb|mb)$|\(GB\)$")
 
 
 def in_units(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with its sizes in the units in use: "weights_gb" becomes "weights_gib". Data files keep GB."""
+    """The table with its sizes and users' speeds in the units in use: "weights_gb" becomes "weights_gib".
+
+    Data files keep GB and ms.
+    """
+    return _sized(_as_speeds(table) if pace.as_speed() else table)
+
+
+def _sized(table: pd.DataFrame) -> pd.DataFrame:
     if units.now().sizes == "GB":
         return table
     changed = {name: column_in_units(str(name)) for name in table.columns if _SIZE.search(str(name))}
@@ -63,8 +70,42 @@ def in_units(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{str(name): column for name, column in scaled.items()}).rename(columns=changed)
 
 
+_PACE: Final = re.compile(r"(?:(?<=_)|^)tpot_(?P<unit>ms|s)$|^time per token \((?P<written>ms)\)$")
+_PER_S: Final = {"ms": 1e3, "s": 1.0}
+# Tables with a row for each measure: the column that names it, and those that hold its times.
+_NAMED: Final = (
+    ("name", ("target", "ceiling", "fast", "typical", "slow"), 1e3),
+    ("measure", ("before", "after"), 1.0),
+)
+
+
+def _as_speeds(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with each time per token as tokens/s."""
+    changed, renamed = {}, {}
+    for name in map(str, table.columns):
+        if found := _PACE.search(name):
+            changed[name] = _PER_S[found["unit"] or found["written"]] / table[name].where(table[name] != 0)
+            renamed[name] = _speed_column(name)
+    for which, times, per_s in _NAMED:
+        if which not in table or not set(times) <= set(table.columns):
+            continue
+        rows = table[which] == "tpot"
+        for name in times:
+            values = table[name].astype("float64")
+            changed[name] = values.where(~rows, per_s / values.where(values != 0))
+        if "unit" in table:
+            changed["unit"] = table["unit"].where(~rows, "tokens/s")
+    return table.assign(**changed).rename(columns=renamed) if changed else table
+
+
+def _speed_column(name: str) -> str:
+    return _PACE.sub(lambda at: "each_user_tokens_per_s" if at["unit"] else "each user (tokens/s)", name)
+
+
 def column_in_units(name: str) -> str:
     """A column's name in a table that went through :func:`in_units`."""
+    if pace.as_speed():
+        name = _speed_column(name)
     if units.now().sizes == "GB":
         return name
     return _SIZE.sub(lambda found: _SIZES[found[0]][0], name)

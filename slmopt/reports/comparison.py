@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from slmopt.figures.named import Named
 from slmopt.theory.evaluation import Evaluation, Phases
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.comparison import about, differences
 
 
@@ -22,7 +23,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One scenario: its letter, what it is or what differs from the first, and its figures in the order of `HEADS`."""
+    """One scenario: its letter, what it is or what differs from the first, and its figures in the order of :func:`heads`."""
 
     name: str
     about: str
@@ -42,12 +43,25 @@ class _Metric:
     less: bool
 
 
-_METRICS = (
-    _Metric("First token", lambda p: float(p.latency.ttft_s), n.seconds, "≥", "faster", "slower", True),
-    _Metric("Time per token", lambda p: float(p.latency.tpot_s), n.seconds, "≥", "faster", "slower", True),
-    _Metric("Device", lambda p: p.device_tokens_per_s, n.tokens_per_s, "≤", "more", "less", False),
-)
-HEADS = (*(metric.head for metric in _METRICS), "Sequences that fit")
+def _metrics() -> tuple[_Metric, ...]:
+    return (
+        _Metric("First token", lambda p: float(p.latency.ttft_s), n.seconds, "≥", "faster", "slower", True),
+        _Metric(
+            pace.name(),
+            lambda p: float(p.latency.tpot_s),
+            pace.shown,
+            pace.ceiling_sign(),
+            "faster",
+            "slower",
+            True,
+        ),
+        _Metric("Device", lambda p: p.device_tokens_per_s, n.tokens_per_s, "≤", "more", "less", False),
+    )
+
+
+def heads() -> tuple[str, ...]:
+    """What a row's figures are of."""
+    return (*(metric.head for metric in _metrics()), "Sequences that fit")
 
 
 def rows(shown: Sequence[Named[Evaluation]]) -> list[Row]:
@@ -62,7 +76,7 @@ def rows(shown: Sequence[Named[Evaluation]]) -> list[Row]:
 
 
 def _row(name: str, described: str, e: Evaluation, first: Evaluation | None) -> Row:
-    cells = [_cell(metric, e, first) for metric in _METRICS]
+    cells = [_cell(metric, e, first) for metric in _metrics()]
     fit = e.capacity.max_sequences
     then = None if first is None else first.capacity.max_sequences
     against = _factor(fit, then, "more", "fewer", less=False)

@@ -12,6 +12,7 @@ from slmopt.theory.interference import Interference
 from slmopt.theory.roof import PassTime, Roof
 from slmopt.theory.speculation import Speculation
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.calibrated import estimate_words
 from slmopt.words.places import SIDES
 from slmopt.words.scenario_line import sequences
@@ -120,7 +121,7 @@ def plan(e: Evaluation, trials: tuple[Trial, ...]) -> list[str]:
         after = headline(evaluate(comparable(e.setup.scenario, trial.change.after)))
         lines.append(
             f"**{trial.technique.name}** ({trial.change.what}): first token {n.seconds(before.ttft_s[1])} → "
-            f"{n.seconds(after.ttft_s[1])}, time per token {n.seconds(before.tpot_s)} → {n.seconds(after.tpot_s)}, device "
+            f"{n.seconds(after.ttft_s[1])}, {pace.inner()} {pace.shown(before.tpot_s)} → {pace.shown(after.tpot_s)}, device "
             f"{n.figures(before.device_tokens_per_s)} → {n.tokens_per_s(after.device_tokens_per_s)}, sequences "
             f"{n.count(before.sequences)} → {n.count(after.sequences)}"
         )

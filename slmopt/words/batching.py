@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slmopt.theory.batch_points import BatchingView, Mark
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.arithmetic import capacity_lines, estimate_line, pass_lines
 from slmopt.words.roofline import crossing_words, held_by
 from slmopt.words.scenario_line import sequences
@@ -164,11 +165,11 @@ def user_title(v: BatchingView) -> str:
         )
     if v.target_s is None:
         return f"A user sees at most {n.figures(v.now.user_tokens_per_s)} tokens/s now"
-    target = f"The {n.trimmed(n.seconds(v.target_s))} target"
+    target = f"The {n.trimmed(pace.shown(v.target_s))} target"
     most = min(v.reach, v.fit) if v.fit is not None else v.reach
     ceiling, slow = min(v.holds["ceiling"], most), min(v.holds["slow"], most)
     if ceiling == 0:
-        return f"Not even one sequence meets the {n.trimmed(n.seconds(v.target_s))} target ✕"
+        return f"Not even one sequence meets the {n.trimmed(pace.shown(v.target_s))} target ✕"
     if v.now.batch > ceiling:
         return f"{target} holds to {ceiling:,} at most; {v.now.batch:,.0f} now ✕"
     if slow >= most:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slmopt.advice.checklist import Item
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.scenario_line import sequences
 
 HEADS = {"next": "What to do next", "failure": "What goes wrong"}
@@ -32,10 +33,16 @@ def _targets(item: Item) -> str:
     first, token = _number(item, "ttft_ms"), _number(item, "tpot_ms")
     if first is not None and token is not None:
         return (
-            f"Two targets are written down: {n.trimmed(n.figures(first))} ms to the first token and "
-            f"{n.trimmed(n.figures(token))} ms a token, at p95."
+            f"Two targets are written down: {n.trimmed(n.figures(first))} ms to the first token{_at_p95()} and "
+            f"{n.trimmed(pace.each(token / 1e3))}{' at p5' if pace.as_speed() else ', at p95'}."
         )
-    return "Write two targets for your product: a first token and a time per token at p95, on your device."
+    each = f"{pace.inner()} at p5" if pace.as_speed() else "a time per token at p95"
+    return f"Write two targets for your product: a first token{_at_p95()} and {each}, on your device."
+
+
+def _at_p95() -> str:
+    """The two targets share their percentile only as times."""
+    return " at p95" if pace.as_speed() else ""
 
 
 def _measure(item: Item) -> str:

@@ -6,6 +6,7 @@ from slmopt.specs.calibration import Calibration
 from slmopt.specs.scenario import UNITS, Scenario
 from slmopt.specs.setup import resolve
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.scenario_line import sequences
 
 # What a scenario is named by: the rest counts as a change of it.
@@ -22,7 +23,6 @@ _SAID = {
     "prefix_hit": "cached",
     "shared_prefix": "shared prefix",
     "target_ttft_ms": "first token target",
-    "target_tpot_ms": "time per token target",
     "target_users": "users",
     "draft_tokens": "draft",
     "bandwidth_fraction": "bandwidth reached",
@@ -68,6 +68,9 @@ def _change(name: str, value: object) -> str:
         return sequences(value)
     if isinstance(value, Calibration):
         return "estimates fitted to rows"
+    if name == "target_tpot_ms":
+        aim = "as the preset" if not isinstance(value, int | float) else n.trimmed(pace.shown(value / 1e3))
+        return f"{pace.inner()} target {aim}"
     word = _SAID.get(name, name.replace("_", " "))
     if value is None:
         return f"{word} as the preset"

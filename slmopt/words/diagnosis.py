@@ -8,11 +8,11 @@ from slmopt.advice.diagnosis import METRICS, PARTS, Diagnosis, Finding, Metric, 
 from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.static_groups import steps_per_token
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.scenario_line import sequences
 
-METRIC_WORDS: dict[Metric, str] = {
+_METRIC_WORDS: dict[Metric, str] = {
     "ttft": "First token",
-    "tpot": "Time per token",
     "throughput": "Throughput",
     "capacity": "Sequences that fit",
 }
@@ -34,9 +34,14 @@ UNKNOWN_WHY = {
 }
 
 
+def metric_words(metric: Metric) -> str:
+    """A metric's name."""
+    return pace.name() if metric == "tpot" else _METRIC_WORDS[metric]
+
+
 def sentences(e: Evaluation, found: Diagnosis) -> list[str]:
     """One Markdown sentence or two for each metric."""
-    return [f"**{METRIC_WORDS[metric]}**: {sentence(e, found, metric)}" for metric in METRICS]
+    return [f"**{metric_words(metric)}**: {sentence(e, found, metric)}" for metric in METRICS]
 
 
 def sentence(e: Evaluation, found: Diagnosis, metric: Metric) -> str:
@@ -71,7 +76,10 @@ def _whole(e: Evaluation, metric: Metric) -> str:
     if metric == "ttft":
         return f"about {n.seconds(float(typical.latency.ttft_s), 2)}"
     if metric == "tpot" and not math.isnan(float(typical.latency.tpot_s)):
-        return f"about {n.seconds(float(typical.latency.tpot_s), 2)} a token"
+        value = float(typical.latency.tpot_s)
+        return (
+            f"the time at about {pace.each(value, 2)}" if pace.as_speed() else f"about {pace.each(value, 2)}"
+        )
     return f"a step of about {n.seconds(float(typical.decode.seconds), 2)} for {sequences(e.setup.scenario.batch)}"
 
 
@@ -176,7 +184,7 @@ def _full(e: Evaluation, finding: Finding) -> str:
 def table_markdown(found: Diagnosis) -> str:
     """Factors by which each metric would be better without each part."""
     shown = [part for part in PARTS if any(part in finding.gains for finding in found.findings.values())]
-    head = f"| Without … | {' | '.join(METRIC_WORDS[metric] for metric in METRICS)} |"
+    head = f"| Without … | {' | '.join(metric_words(metric) for metric in METRICS)} |"
     rows = []
     for part in shown:
         cells = []

@@ -63,6 +63,11 @@ TERMS: Final = (
         ("drafted",),
     ),
     Term(
+        "Each user's speed",
+        "Tokens a second of one reply after its first token: one over the time per token; nineteen of twenty reach its p5.",
+        ("each user",),
+    ),
+    Term(
         "Engine",
         "The software that runs the model, such as llama.cpp or vLLM; what it reserves for caches differs.",
     ),

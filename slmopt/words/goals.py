@@ -7,6 +7,7 @@ import math
 from slmopt.advice.goals import Goal
 from slmopt.advice.nearest import SHOWN, Nearest
 from slmopt.words import numbers as n
+from slmopt.words import pace
 
 MARK = {"met": "✓", "ceiling_only": "◐", "missed": "✕", "unknown": "–"}
 VERDICTS = {
@@ -15,9 +16,8 @@ VERDICTS = {
     "missed": "out of reach: not even the ceiling meets it",
     "unknown": "cannot be told: a rate of this chip is not known",
 }
-NAMES = {
+_NAMES = {
     "ttft": "First token",
-    "tpot": "Time per token",
     "tokens_per_s": "Throughput",
     "users": "Sequences",
     "memory": "Memory",
@@ -34,11 +34,18 @@ INPUTS = {
 }
 
 
+def name(measure: str) -> str:
+    """What a target is of; other measures go by their own names."""
+    return pace.name() if measure == "tpot" else _NAMES.get(measure, measure)
+
+
 def shown(goal: Goal, value: float | None, digits: int = 3) -> str:
     """A value of the goal's measure with its unit; what never comes is "never"."""
     if value is None or math.isnan(value):
         return n.UNKNOWN
-    if goal.name in ("ttft", "tpot"):
+    if goal.name == "tpot":
+        return pace.shown(value, digits)
+    if goal.name == "ttft":
         return n.NEVER if math.isinf(value) else n.seconds(value, digits)
     if goal.name == "tokens_per_s":
         return n.tokens_per_s(value, digits)
@@ -47,9 +54,11 @@ def shown(goal: Goal, value: float | None, digits: int = 3) -> str:
 
 def sentence(goal: Goal) -> str:
     """Mark, target, what it comes to, the verdict, and by how much it is missed."""
-    of = f"{NAMES[goal.name]}{' at p95' if goal.p95 else ''}"
+    of = f"{name(goal.name)}{f' at {percentile(goal)}' if goal.p95 else ''}"
     target = n.trimmed(shown(goal, goal.target))
     limit = "at least" if goal.name in ("tokens_per_s", "users") else "within"
+    if goal.name == "tpot":
+        limit = pace.limit()
     value = shown(
         goal, goal.ceiling if goal.typical is None else goal.typical, 2 if goal.typical is not None else 3
     )
@@ -69,12 +78,17 @@ def sentence(goal: Goal) -> str:
     return f"{text}."
 
 
+def percentile(goal: Goal) -> str:
+    """What nineteen of twenty requests keep to under load."""
+    return pace.percentile() if goal.name == "tpot" else "p95"
+
+
 def ways_sentence(goal: Goal, ways: tuple[Nearest, ...]) -> str:
     """The smallest changes that meet a missed target."""
-    name = NAMES[goal.name].lower()
+    what = pace.inner(the=True) if goal.name == "tpot" else f"the {name(goal.name).lower()}"
     if not ways:
-        return f"For the {name} no single change of the list is enough: combine several, or take another device or model."
-    return f"For the {name}, any one of: {'; '.join(way(one) for one in ways[:SHOWN])}."
+        return f"For {what} no single change of the list is enough: combine several, or take another device or model."
+    return f"For {what}, any one of: {'; '.join(way(one) for one in ways[:SHOWN])}."
 
 
 def way(one: Nearest) -> str:
@@ -83,9 +97,9 @@ def way(one: Nearest) -> str:
     if one.new is None:
         condition = f", {one.assumed}" if one.assumed else ""
         return f"{one.what[:1].lower()}{one.what[1:]} ({one.change}{condition}){quality}"
-    name, unit = INPUTS[one.what]
+    what, unit = INPUTS[one.what]
     return (
-        f"{name} of {number(one.what, one.new, unit)} in place of {number(one.what, one.old, unit)}{quality}"
+        f"{what} of {number(one.what, one.new, unit)} in place of {number(one.what, one.old, unit)}{quality}"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from slmopt.advice.targets import targets
 from slmopt.theory.evaluation import Evaluation
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.overview import MARK
 
 
@@ -32,7 +33,7 @@ STEPS: Final = (
     Step("Follow the plan", "Which technique helps here, by how much, and which do nothing.", "plan"),
 )
 
-_NAMES: Final = {"ttft": "first token", "tpot": "time per token", "users": "users"}
+_NAMES: Final = {"ttft": "first token", "users": "users"}
 
 
 def finding(e: Evaluation) -> str:
@@ -60,7 +61,7 @@ def _cause(e: Evaluation) -> str:
 def _targets(e: Evaluation) -> str:
     found = targets(e)
     for verdict, said in (("missed", "out of reach"), ("ceiling_only", "may miss its target")):
-        names = [_NAMES[one.name] for one in found if one.verdict == verdict]
+        names = [_NAMES.get(one.name) or pace.inner() for one in found if one.verdict == verdict]
         if names:
             return f"{names[0]} {said} {MARK[verdict]}"
     if "ttft" not in [one.name for one in found]:

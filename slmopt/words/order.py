@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from slmopt.advice.order import Measure, Order, Stack, Step
 from slmopt.words import numbers as n
+from slmopt.words import pace
 
-MEASURES: dict[Measure, str] = {
-    "tpot": "Time per token",
+_MEASURES: dict[Measure, str] = {
+    "tpot": "",
     "ttft": "First token",
     "reply": "Whole reply",
     "throughput": "Throughput",
@@ -20,26 +22,37 @@ ORDERS: dict[Order, str] = {"best": "The best order here", "articles": "The arti
 NOW, REACHED = "Now", "All together"
 
 
+def measures() -> dict[Measure, str]:
+    """The measures that can be stacked, under names for a row of choices."""
+    return {**_MEASURES, "tpot": pace.whose()}
+
+
 def shown(measure: Measure, value: float) -> str:
     """A value of the measure with its unit."""
     if measure == "throughput":
         return n.tokens_per_s(value, 2)
+    if measure == "tpot":
+        return pace.shown(value, 2)
     return n.count(value) if measure == "capacity" else n.seconds(value, 2)
 
 
-def scaled(measure: Measure, start: float) -> tuple[float, str]:
-    """What a bar's number is divided by, and the axis's title."""
+def scaled(measure: Measure, start: float) -> tuple[Callable[[float], float], str]:
+    """What a bar's length is of a value, and the axis's title."""
+    if measure == "tpot":
+        own = pace.scale(start, 2)
+        return own.of, pace.label(own.unit, "estimate")
+    scale, title = 1.0, "Sequences that fit"
     if measure == "throughput":
-        return 1.0, "Throughput, estimate (tokens/s of the device)"
-    if measure == "capacity":
-        return 1.0, "Sequences that fit"
-    scale, unit = n.time_scale(start, 2)
-    return scale, f"{MEASURES[measure]}, estimate ({unit})"
+        title = "Throughput, estimate (tokens/s of the device)"
+    elif measure != "capacity":
+        scale, unit = n.time_scale(start, 2)
+        title = f"{_MEASURES[measure]}, estimate ({unit})"
+    return lambda value: value / scale, title
 
 
 def title(stack: Stack) -> str:
     """The finding."""
-    name = MEASURES[stack.measure]
+    name = pace.name() if stack.measure == "tpot" else _MEASURES[stack.measure]
     if stack.measure == "gap" and math.isnan(stack.start):
         return f"{name}: nobody decodes while a prompt comes in, or its time is not known"
     if not stack.steps:

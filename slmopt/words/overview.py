@@ -10,6 +10,7 @@ from slmopt.advice.targets import Target, targets
 from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.unknown import bracket
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.places import PLACES, givers
 from slmopt.words.scenario_line import sequences
 
@@ -68,7 +69,7 @@ def step_title(e: Evaluation) -> str:
 
 def targets_title(e: Evaluation) -> str:
     """Finding of the targets figure."""
-    names = {"ttft": "first token", "tpot": "time per token", "users": "users"}
+    names = {"ttft": "first token", "tpot": pace.inner(), "users": "users"}
     found = targets(e)
     if not found:
         return "No target can be judged here"
@@ -78,7 +79,8 @@ def targets_title(e: Evaluation) -> str:
     risky = [t for t in found if t.verdict == "ceiling_only"]
     if risky:
         worst = risky[0]
-        return f"{names[worst.name].capitalize()} may reach {n.seconds(worst.slow, 2)}, target {_target(worst)} ◐"
+        may = "fall to" if worst.name == "tpot" and pace.as_speed() else "reach"
+        return f"{names[worst.name].capitalize()} may {may} {_time(worst, worst.slow, 2)}, target {_target(worst)} ◐"
     return "Every target is met, slow estimate included ✓"
 
 
@@ -104,17 +106,44 @@ def target_note(target: Target | None, *, band: bool = True) -> str:
     said = f"{MARK[target.verdict]}{n.NBSP}target {_target_number(target)}{alone}"
     if not band or target.fast is None or target.slow is None:
         return said
+    if _speed(target):
+        return f"{said}, {pace.span(target.fast, target.slow)}"
     return f"{said}, {n.span(n.milliseconds(target.fast, 2), n.milliseconds(target.slow, 2))}"
+
+
+def _speed(target: Target) -> bool:
+    return target.name == "tpot" and pace.as_speed()
 
 
 def _target_number(target: Target) -> str:
     if target.name == "users":
         return n.count(target.target)
+    if _speed(target):
+        return n.trimmed(n.figures(pace.scale(target.target).of(target.target)))
     return n.trimmed(n.milliseconds(target.target))
 
 
+def _time(target: Target, value: float | None, digits: int = 3) -> str:
+    """One of a target's times with its unit, as a speed where that is what the reader reads."""
+    return pace.shown(value, digits) if target.name == "tpot" else n.seconds(value, digits)
+
+
+def target_words(target: Target) -> tuple[str, str, str, str]:
+    """Of a time: ceiling and estimate with their signs, the estimate's two ends, the ceiling in words, and the target."""
+    speed = target.name == "tpot"
+    side = pace.side() if speed else "least"
+    ends = (target.slow, target.fast) if _speed(target) else (target.fast, target.slow)
+    ceiling = _time(target, target.ceiling)
+    return (
+        f"{n.sign('ceiling', side)}{n.NBSP}{ceiling}, ≈{n.NBSP}{_time(target, target.typical, 2)}",
+        " to ".join(_time(target, end, 2) for end in ends),
+        n.bounded(ceiling, "ceiling", side),
+        _target(target),
+    )
+
+
 def _target(target: Target) -> str:
-    return n.trimmed(n.seconds(target.target))
+    return n.trimmed(_time(target, target.target))
 
 
 def _listed(names: list[str]) -> str:
@@ -130,7 +159,9 @@ def tiles(e: Evaluation) -> Tiles:
     found = {t.name: t for t in targets(e)}
     slow, fast = e.estimate["slow"], e.estimate["fast"]
     band = n.span(n.figures(slow.device_tokens_per_s, 2), n.figures(fast.device_tokens_per_s, 2))
-    users = f" · {n.figures(e.ceiling.user_tokens_per_s)} a user" if e.setup.scenario.batch > 1 else ""
+    # The tile of each user's speed says it, of the mean of a reply.
+    told = e.setup.scenario.batch > 1 and not pace.as_speed()
+    users = f" · {n.figures(e.ceiling.user_tokens_per_s)} a user" if told else ""
     return [
         (
             "Device (tokens/s)",
@@ -174,9 +205,10 @@ def _per_token(e: Evaluation, target: Target | None) -> tuple[str, str, str, str
     value = float(e.ceiling.latency.tpot_s)
     about = "The reply's mean after the first token; a step at the scenario's context may take longer."
     if math.isnan(value):
-        return "Time per token (ms)", n.UNKNOWN, "a reply of one token has none", about
-    scale, unit = n.time_scale(value)
-    return f"Time per token ({unit})", f"≥{n.NBSP}{n.figures(value / scale)}", target_note(target), about
+        return pace.label(), n.UNKNOWN, "a reply of one token has none", about
+    scale = pace.scale(value)
+    shown = f"{pace.ceiling_sign()}{n.NBSP}{n.figures(scale.of(value))}"
+    return pace.label(scale.unit), shown, target_note(target), about
 
 
 def _fitting(e: Evaluation) -> tuple[str, str, str, str]:
@@ -198,7 +230,8 @@ def step_alt(e: Evaluation) -> str:
 
 def targets_alt(e: Evaluation) -> str:
     """The targets figure for those who do not see it."""
-    return f"{targets_title(e)}. Ceiling and estimate as shares of each target, from 0 to above 100 %."
+    of = "times as shares of each target's" if pace.as_speed() else "as shares of each target"
+    return f"{targets_title(e)}. Ceiling and estimate {of}, from 0 to above 100 %."
 
 
 def memory_alt(e: Evaluation) -> str:

@@ -11,12 +11,12 @@ from slmopt.advice.plan import Trial, leading
 from slmopt.advice.technique import WORTH, Pile
 from slmopt.theory.evaluation import Evaluation
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.scenario_line import sequences
 
 METRICS = ("ttft", "tpot", "throughput", "capacity")
-METRIC_NAMES = {
+_METRIC_NAMES = {
     "ttft": "First token",
-    "tpot": "Time per token",
     "throughput": "Throughput",
     "capacity": "Sequences",
     "gap": "Longest stall",
@@ -32,6 +32,11 @@ PILES: dict[Pile, str] = {
     "hardware": "outside the piles: another device",
 }
 PHASES = {"decode": "decode", "prefill": "prefill", "capacity": "capacity"}
+
+
+def metric_name(metric: str) -> str:
+    """A metric's name."""
+    return pace.name() if metric == "tpot" else _METRIC_NAMES[metric]
 
 
 def metrics(trials: Sequence[Trial]) -> tuple[str, ...]:
@@ -92,7 +97,7 @@ def tiles(trials: tuple[Trial, ...]) -> list[tuple[str, str, str, str]]:
         note = trial.technique.name if trial else "nothing here gains"
         found.append(
             (
-                METRIC_NAMES[metric],
+                metric_name(metric),
                 gained,
                 note,
                 f"The largest gain of one technique alone, a ratio of estimates.{_if(trial)}",
@@ -146,9 +151,10 @@ def here(trial: Trial) -> str:
 def _gain_words(metric: str, factor: float) -> str:
     if factor == float("inf"):
         return "fits where nothing did" if metric == "capacity" else "unbounded"
-    if metric in ("ttft", "tpot"):
-        what = "first token" if metric == "ttft" else "time per token"
-        return f"{what} {n.figures(factor if factor >= 1 else 1 / factor)}× {'shorter' if factor >= 1 else 'longer'}"
+    if metric == "tpot":
+        return pace.changed(factor)
+    if metric == "ttft":
+        return f"first token {n.figures(factor if factor >= 1 else 1 / factor)}× {'shorter' if factor >= 1 else 'longer'}"
     what = "tokens/s of the device" if metric == "throughput" else "sequences"
     return f"{n.figures(factor)}× the {what}"
 
@@ -220,7 +226,7 @@ def stops(e: Evaluation, trial: Trial, found: Diagnosis) -> str:
     metric, most = told
     if math.isinf(most):
         return "no limit"
-    return f"{METRIC_NAMES[metric].lower()} at most {n.figures(most)}×, {_FAR.get(trial.technique.id, _FAR_ENOUGH)}"
+    return f"{metric_name(metric).lower()} at most {n.figures(most)}×, {_FAR.get(trial.technique.id, _FAR_ENOUGH)}"
 
 
 _FAR_ENOUGH = "however far it is taken"

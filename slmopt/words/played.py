@@ -7,6 +7,7 @@ import math
 from slmopt.advice.goals import Goal, meets
 from slmopt.serving.played import Played
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.simulation import ADMISSION
 
 AGREE = 0.1
@@ -27,7 +28,7 @@ def lines(found: Played) -> list[str]:
     )
     said = [head, _both("First token at p95", found.ttft_p95_s, closed.ttft_p95_s)]
     if not math.isnan(found.tpot_p95_s):
-        said.append(_both("Time per token at p95", found.tpot_p95_s, closed.tpot_p95_s))
+        said.append(_speeds(found.tpot_p95_s, closed.tpot_p95_s))
     return [*said, *reasons(found)]
 
 
@@ -35,17 +36,30 @@ def _both(what: str, played: float, closed: float) -> str:
     return f"**{what}**: {_time(played)} played, {_time(closed)} by the closed form{_apart(played, closed)}."
 
 
-def _apart(played: float, closed: float) -> str:
+def _speeds(played: float, closed: float) -> str:
+    what = f"{pace.name()} at {pace.percentile()}"
+    apart = _apart(played, closed, inverse=pace.as_speed())
+    return f"**{what}**: {_speed(played)} played, {_speed(closed)} by the closed form{apart}."
+
+
+def _apart(played: float, closed: float, *, inverse: bool = False) -> str:
+    """By how much two times differ; ``inverse``: their inverses, told apart where the times are."""
     if not (math.isfinite(played) and math.isfinite(closed)) or not closed:
         return ""
     share = played / closed - 1.0
     if abs(share) < AGREE:
         return ": they agree"
+    if inverse and played:
+        share = closed / played - 1.0
     return f": {n.percent(abs(share))} {'more' if share > 0 else 'less'}"
 
 
 def _time(seconds: float) -> str:
     return n.NEVER if math.isinf(seconds) else f"about {n.seconds(seconds, 2)}"
+
+
+def _speed(seconds: float) -> str:
+    return n.NEVER if math.isinf(seconds) else f"about {pace.shown(seconds, 2)}"
 
 
 def reasons(found: Played) -> list[str]:
@@ -111,8 +125,10 @@ def verdict(found: Played, goal: Goal) -> str:
     if value is None or math.isnan(value):
         return ""
     met = meets(goal.name, value, goal.target)
-    name = "First token" if goal.name == "ttft" else "Time per token"
-    return f"{'✓' if met else '✕'} **{name}** played at p95: {_time(value)}, {'met' if met else 'missed'}."
+    first = goal.name == "ttft"
+    name, shown = ("First token", _time(value)) if first else (pace.name(), _speed(value))
+    at = "p95" if first else pace.percentile()
+    return f"{'✓' if met else '✕'} **{name}** played at {at}: {shown}, {'met' if met else 'missed'}."
 
 
 def value_of(found: Played, name: str) -> float | None:

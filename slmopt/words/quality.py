@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slmopt.advice.quality import FormatRow, Scores
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.scenario_line import escape
 
 HEAD = "Quality by format"
@@ -22,7 +23,7 @@ def row(found: FormatRow) -> str:
     now = " (now)" if found.now else ""
     return (
         f"**{escape(found.name)}**{now}{mark}  \n:small[{n.bytes_(found.file_bytes)}, about "
-        f"{n.seconds(found.tpot_s, 2)} a token{fits}]"
+        f"{pace.each(found.tpot_s, 2)}{fits}]"
     )
 
 
@@ -33,7 +34,7 @@ def evaluated(found: FormatRow) -> str:
     fits = "" if found.fits is not False else ", which does not fit"
     return (
         f"{mark}**{escape(found.name)}** scores {n.trimmed(n.figures(found.score))} on your task{valid}: "
-        f"{n.bytes_(found.file_bytes)}, about {n.seconds(found.tpot_s, 2)} a token{fits}."
+        f"{n.bytes_(found.file_bytes)}, about {pace.each(found.tpot_s, 2)}{fits}."
     )
 
 

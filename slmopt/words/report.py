@@ -6,11 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Literal
 
 from slmopt.theory.evaluation import Evaluation, Phases
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.scenario_line import escape, sequences, serving_changes
+
+Side = Literal["most", "least"]
 
 KINDS: Final = (
     (
@@ -39,10 +42,12 @@ class Fact:
 def headline(e: Evaluation) -> list[Fact]:
     """First token, time per token, throughput and capacity, ceilings and estimates apart."""
     s = e.setup.scenario
+    # The one is a reply's mean, the other a step at the scenario's context.
+    at = f" at {s.depth:,} tokens" if pace.as_speed() else ""
     facts = [
         _fact(e, f"First token, {s.prompt:,} prompt tokens", "least", n.seconds, _first_token),
-        _fact(e, f"Time per token, {sequences(s.batch)}", "least", n.seconds, _per_token),
-        _fact(e, "Decode speed per user", "most", n.tokens_per_s, lambda p: p.user_tokens_per_s),
+        _fact(e, f"{pace.name()}, {sequences(s.batch)}", pace.side(), pace.shown, _per_token),
+        _fact(e, f"Decode speed per user{at}", "most", n.tokens_per_s, lambda p: p.user_tokens_per_s),
     ]
     if s.batch > 1:
         facts.append(
@@ -62,18 +67,14 @@ def _per_token(phases: Phases) -> float:
 
 
 def _fact(
-    e: Evaluation, what: str, side: str, shown: Callable[..., str], get: Callable[[Phases], float]
+    e: Evaluation, what: str, side: Side, shown: Callable[..., str], get: Callable[[Phases], float]
 ) -> Fact:
     best = get(e.ceiling)
     slow, fast = get(e.estimate["slow"]), get(e.estimate["fast"])
-    ceiling = (
-        n.UNKNOWN
-        if math.isnan(best)
-        else n.bounded(shown(best), "ceiling", "most" if side == "most" else "least")
-    )
+    ceiling = n.UNKNOWN if math.isnan(best) else n.bounded(shown(best), "ceiling", side)
     if math.isnan(slow) or math.isnan(fast):
         return Fact(what, ceiling, n.UNKNOWN)
-    low, high = (shown(value, 2) for value in sorted((slow, fast)))
+    low, high = (shown(value, 2) for value in ((slow, fast) if side == "most" else (fast, slow)))
     number, _, unit = low.partition(n.NBSP)
     return Fact(
         what, ceiling, n.span(number if high.endswith(f"{n.NBSP}{unit}") and low != high else low, high)

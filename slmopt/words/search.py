@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.scenario_line import escape
 
 AXES = {
@@ -64,17 +65,17 @@ QUALITY = "A format without your evaluation is a candidate, not a recommendation
 def title(front: pd.DataFrame, against: str) -> str:
     """The finding."""
     count = front["device"].nunique()
-    return f"**{count}** devices are unbeaten on time per token and {NAMES[against]}"
+    return f"**{count}** devices are unbeaten on {pace.inner()} and {NAMES[against]}"
 
 
 def alt(rows: pd.DataFrame, front: npt.NDArray[np.bool_], against: str) -> str:
     """The chart for those who do not see it."""
     best = rows[front].sort_values(against)
     said = "; ".join(
-        f"{row['device_name']}, {row['weights']}: {n.seconds(row['tpot_s'], 2)}" for row in _records(best)
+        f"{row['device_name']}, {row['weights']}: {pace.shown(row['tpot_s'], 2)}" for row in _records(best)
     )
     return (
-        f"{title(best, against).replace('**', '')}. {len(rows):,} combinations, time per token against "
+        f"{title(best, against).replace('**', '')}. {len(rows):,} combinations, {pace.inner()} against "
         f"{NAMES[against]}. {said}"
     )
 
@@ -83,7 +84,7 @@ def hovers(rows: pd.DataFrame) -> list[str]:
     """What a pointer over each point reads."""
     return [
         f"<b>{row['device_name']}</b><br>{row['weights']}{', ' + row['techniques'] if row['techniques'] else ''}<br>"
-        f"{n.seconds(row['tpot_s'], 2)} a token, first token {_seconds(row['ttft_s'])}<br>"
+        f"{pace.each(row['tpot_s'], 2)}, first token {_seconds(row['ttft_s'])}<br>"
         f"{n.bytes_(row['held_bytes'])} held"
         for row in _records(rows)
     ]

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from slmopt.serving.outcome import Goodput, Outcome, Weighted
 from slmopt.words import numbers as n
+from slmopt.words import pace
 
 Tiles = list[tuple[str, str, str, str]]
 
@@ -43,7 +44,12 @@ def answer(found: Outcome) -> str:
         growth = n.figures(found.queue_growth_per_s, 2)
         return f"Overloaded: the queue grows by about **{growth} requests/s**, so waits have no end."
     first = n.seconds(found.ttft.percentile(95), 2)
-    token = n.seconds(found.tpot.percentile(95), 2)
+    token = pace.shown(found.tpot.percentile(95), 2)
+    if pace.as_speed():
+        return (
+            f"The server keeps up: 95{n.NBSP}% wait at most about **{first}** for the first token "
+            f"and get at least about **{token}** after it."
+        )
     return (
         f"The server keeps up: 95{n.NBSP}% wait at most about **{first}** for the first token "
         f"and **{token}** for each further one."

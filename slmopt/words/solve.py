@@ -5,6 +5,7 @@ from __future__ import annotations
 from slmopt.advice.measures import HIGHER
 from slmopt.advice.solve import TARGETS, Solution
 from slmopt.words import numbers as n
+from slmopt.words import pace
 from slmopt.words.goals import INPUTS, number
 
 CLOSED = "At this rate times are 95th percentiles of the closed form; --simulate plays the requests as well."
@@ -19,9 +20,13 @@ LEVELS = {
 def sentence(found: Solution) -> str:
     """The answer as one Markdown sentence, with what it was compared at."""
     name, value = found.target
-    measure, _, unit = TARGETS[name]
-    limit = "at least" if measure in HIGHER else "at most"
-    goal = f"{_what(measure)} of {limit} {n.trimmed(n.figures(value))}{n.NBSP}{unit} {LEVELS[found.at]}"
+    measure, step, unit = TARGETS[name]
+    if measure == "tpot" and pace.as_speed():
+        aim = f"speed of {pace.limit()} {n.trimmed(pace.each(value * step))}"
+    else:
+        limit = "at least" if measure in HIGHER else "at most"
+        aim = f"{_what(measure)} of {limit} {n.trimmed(n.figures(value))}{n.NBSP}{unit}"
+    goal = f"{aim} {LEVELS[found.at]}"
     if found.variable == "device":
         count = len(found.devices)
         if not count:

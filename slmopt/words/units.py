@@ -13,16 +13,19 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Sizes = Literal["GB", "GiB"]
+Speed = Literal["ms", "tokens/s"]
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
     """How sizes are written: in GB (10^9 bytes, as makers sell memory) or in GiB (2^30, as operating systems count).
 
-    Bandwidths and rates stay decimal, as every maker states them.
+    Bandwidths and rates stay decimal, as every maker states them. ``speed`` is how a user's decode speed is written: as
+    the time per token in ms, or as its inverse (:mod:`slmopt.words.pace`).
     """
 
     sizes: Sizes = "GB"
+    speed: Speed = "ms"
 
     @property
     def step(self) -> float:
@@ -39,6 +42,12 @@ class Units:
         """What the unit stands for."""
         return "GiB is 2³⁰ bytes" if self.sizes == "GiB" else "GB is 10⁹ bytes"
 
+    @property
+    def unusual(self) -> dict[str, str]:
+        """What an address or a question has to carry: by its name each unit that is not the usual one."""
+        held = {"sizes": self.sizes, "speed": self.speed}
+        return {name: unit for name, unit in held.items() if unit != getattr(USUAL, name)}
+
     def named(self, prefix: str) -> str:
         """The unit with an SI prefix: "GB" or "GiB", "kB" or "KiB"."""
         if not prefix or self.sizes == "GB":
@@ -50,9 +59,9 @@ USUAL: Final = Units()
 _NOW: ContextVar[Units] = ContextVar("units", default=USUAL)
 
 
-def chosen(sizes: object) -> Units:
+def chosen(sizes: object, speed: object = None) -> Units:
     """The units that an address or a control names; the usual ones for anything else."""
-    return Units("GiB") if sizes == "GiB" else USUAL
+    return Units("GiB" if sizes == "GiB" else "GB", "tokens/s" if speed == "tokens/s" else "ms")
 
 
 def now() -> Units:

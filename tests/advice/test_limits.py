@@ -39,7 +39,7 @@ def test_no_technique_gains_more_than_its_limit(values):
             continue
         # The middle step stands for all of a reply, and experts come in whole numbers.
         assert gained <= most * 1.02, trial.technique.id
-        assert words.METRIC_NAMES[metric].lower() in said or said == "no limit"
+        assert words.metric_name(metric).lower() in said or said == "no limit"
 
 
 def test_limits_by_hand():

@@ -37,26 +37,26 @@ def matrix(trials: tuple[Trial, ...]) -> Picture:
 def waterfall(found: Stack, target: float | None = None) -> Picture:
     """Gains of one measure, stacked; ``target`` is in the measure's SI unit."""
     measure = found.measure
-    scale, axis = order_words.scaled(measure, found.start)
+    length, axis = order_words.scaled(measure, found.start)
     bars = [
         falls.Bar(
             step.technique.name,
-            step.before / scale,
-            step.after / scale,
+            length(step.before),
+            length(step.after),
             order_words.factor(step),
             order_words.hover(step, measure),
             step.factor >= 1,
         )
         for step in found.steps
     ]
-    ends = [(order_words.shown(measure, value), value / scale) for value in (found.start, found.end)]
+    ends = [(order_words.shown(measure, value), length(value)) for value in (found.start, found.end)]
     (start_text, start), (end_text, end) = ends
     figure = falls.waterfall(
         (order_words.NOW, start, start_text),
         bars,
         (order_words.REACHED, end, end_text),
         axis,
-        None if target is None else target / scale,
+        None if target is None else length(target),
     )
     return Picture(
         f"plan_waterfall_{found.measure}",

@@ -11,6 +11,7 @@ from slmopt.advice.search import pareto
 from slmopt.figures import pareto as figures
 from slmopt.reports import search_tables as tables
 from slmopt.reports.picture import Picture
+from slmopt.words import pace
 from slmopt.words import search as words
 
 
@@ -20,10 +21,11 @@ def front(rows: pd.DataFrame, against: str, target_tpot_s: float | None) -> Pict
     known = rows[rows["tpot_s"].notna() & rows[against].notna() & (rows[against] > 0)]
     if known.empty:
         return None
+    own = pace.scale(1e-3)
     best = pareto(known, (against, "tpot_s"))
     cloud = figures.Cloud(
         x=known[against].to_numpy(dtype=np.float64) / scale,
-        y=known["tpot_s"].to_numpy(dtype=np.float64) * 1e3,
+        y=own.of(known["tpot_s"].to_numpy(dtype=np.float64)),
         front=best,
         hover=words.hovers(known),
         names=[words.short(name) for name in known["device_name"]],
@@ -36,8 +38,8 @@ def front(rows: pd.DataFrame, against: str, target_tpot_s: float | None) -> Pict
         figures.pareto(
             cloud,
             words.axis(against)[0],
-            "Time per token, estimate (ms)",
-            None if target_tpot_s is None else target_tpot_s * 1e3,
+            pace.label(own.unit, "estimate"),
+            None if target_tpot_s is None else own.of(target_tpot_s),
         ),
         partial(tables.ranked, known, against),
         kinds=("estimate",),
