@@ -73,7 +73,7 @@ def read(text: str) -> tuple[list[Scenario], str]:
         kept = [dict(one) for one in kept]
         # A string or an object unpacks too.
         int(version)
-    except (ValueError, TypeError, zlib.error, RecursionError):
+    except (ValueError, TypeError, OverflowError, zlib.error, RecursionError):
         return [], "The pinned scenarios of this link could not be read: copy the link again, in full."
     found, lost = [], []
     for one in kept[: len(LETTERS)]:

@@ -87,13 +87,15 @@ class Sums:
     @classmethod
     def of(cls, shapes: Shapes) -> Sums | None:
         """The rows' places; None where a row has parts of tokens, or where step by step is less."""
-        low, high = float(shapes.depth.min()), float((shapes.depth + shapes.output).max())
-        if not (low >= 0 and high - low < MOST_POINTS and shapes.output.min() >= 0):
+        low = float(shapes.depth.min())
+        # From the lowest depth on: added to a depth of 2^53 or more, a step is lost in rounding.
+        reach = float((shapes.depth - low + shapes.output).max())
+        if not (low >= 0 and reach < MOST_POINTS and shapes.output.min() >= 0):
             return None
         if not (_whole(shapes.depth) and _whole(shapes.output)):
             return None
         lane, first = distinct((shapes.batch, shapes.weight_ratio), len(shapes.batch))
-        width = int(high - low)
+        width = int(reach)
         points = width * len(first)
         if points > min(MOST_POINTS, float(np.minimum(shapes.output, MOST_STEPS).sum())):
             return None

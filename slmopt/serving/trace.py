@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -29,6 +30,7 @@ OUTPUT = (
     *("generatedtokens", "response_tokens"),
 )
 WANTED = "a header with arrival_s, prompt_tokens, output_tokens"
+_FLOAT = sys.float_info.max
 
 
 def read_trace(content: bytes, name: str = "trace") -> Requests:
@@ -49,6 +51,11 @@ def read_trace(content: bytes, name: str = "trace") -> Requests:
     if missing:
         raise SpecError(f"{name} lacks {', '.join(missing)}: give {WANTED}.")
     arrival = _times(table[found[0]])
+    endless = int(np.isinf(arrival).sum())
+    if endless:
+        raise SpecError(
+            f"{name} has {endless:,} {'time that is' if endless == 1 else 'times that are'} infinite: give seconds or dates."
+        )
     order = np.argsort(arrival, kind="stable")
     late = arrival[:-1] > arrival[1:]
     return Requests(
@@ -92,17 +99,26 @@ def _column(columns: Mapping[str, object], names: Sequence[str]) -> object | Non
     return next((columns[name] for name in names if name in columns), None)
 
 
+def _numbers(values: pd.Series) -> Array:
+    """As float64; NaN for what is no number, infinite for what is too long for one."""
+    if values.dtype == object:
+        # pandas itself fails on whole numbers beyond a float's range.
+        values = values.map(
+            lambda value: float("inf") if isinstance(value, int) and abs(value) > _FLOAT else value
+        )
+    return pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
+
+
 def _times(values: pd.Series) -> Array:
-    numbers = pd.to_numeric(values, errors="coerce")
-    if numbers.notna().any():
-        return numbers.to_numpy(dtype=np.float64)
+    numbers = _numbers(values)
+    if not np.isnan(numbers).all():
+        return numbers
     dates = pd.to_datetime(values, errors="coerce", utc=True)
     return np.asarray((dates - dates.min()) / pd.Timedelta(seconds=1), dtype=np.float64)
 
 
 def _tokens(values: pd.Series) -> Ints:
     """Whole tokens; what is no number counts as none, and the server refuses it."""
-    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
-    whole = np.nan_to_num(numbers, nan=0.0, posinf=2.0 * LONGEST, neginf=0.0)
+    whole = np.nan_to_num(_numbers(values), nan=0.0, posinf=2.0 * LONGEST, neginf=0.0)
     tokens: Ints = np.clip(np.rint(whole), 0, 2 * LONGEST).astype(np.int64)
     return tokens

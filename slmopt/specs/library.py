@@ -22,6 +22,8 @@ from slmopt.specs.scenario import UNITS, Scenario
 
 Record = TypeVar("Record", bound=Sourced)
 
+_LONGEST_TOLD = 120
+
 
 class Band(Spec):
     """A quantity as its 10th, 50th and 90th percentile among reference measurements."""
@@ -95,7 +97,8 @@ def find(kind: str, records: Mapping[str, Record], wanted: str | Record) -> Reco
     for ident, record in records.items():
         if key in (_plain(ident), _plain(record.name)):
             return record
-    raise SpecError(f"{kind} = {wanted!r} is not known.{_nearest(key, records)}")
+    asked = repr(wanted if len(wanted) <= _LONGEST_TOLD else f"{wanted[:_LONGEST_TOLD]}…")
+    raise SpecError(f"{kind} = {asked} is not known.{_nearest(key, records)}")
 
 
 def _plain(text: str) -> str:

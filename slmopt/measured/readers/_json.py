@@ -200,6 +200,12 @@ def get(value: Json, *path: str | int) -> Json:
     return value
 
 
+def entries(value: Json, *path: str | int) -> list[Any]:
+    """The list at a path; an empty one where there is something else or nothing."""
+    found = get(value, *path)
+    return found if isinstance(found, list) else []
+
+
 def number(value: Json, *path: str | int) -> float:
     """The finite number at a path; NaN for anything else, text that spells a number excepted."""
     found = get(value, *path)

@@ -14,7 +14,7 @@ from typing import Final
 
 from slmopt.measured.readers._base import JsonReader, Reader, TextReader
 from slmopt.measured.readers._cells import format_in_name, model_name, parse_time
-from slmopt.measured.readers._json import Item, Json, get, has, number, text_of
+from slmopt.measured.readers._json import Item, Json, entries, get, has, number, text_of
 from slmopt.measured.readers._records import NAN, Record, collect, known, positive
 from slmopt.measured.table import ReadResult, Skip
 
@@ -264,8 +264,8 @@ def _read_notebook(source: str, items: Sequence[Item]) -> ReadResult:
 
 
 def _outputs(notebook: Json) -> Iterable[str]:
-    for cell in get(notebook, "cells") or []:
-        for output in get(cell, "outputs") or []:
+    for cell in entries(notebook, "cells"):
+        for output in entries(cell, "outputs"):
             for found in (get(output, "text"), get(output, "data", "text/plain")):
                 if isinstance(found, list):
                     yield "".join(str(part) for part in found)

@@ -14,7 +14,7 @@ import numpy as np
 
 from slmopt.measured.readers._base import JsonReader, Reader
 from slmopt.measured.readers._cells import parse_time
-from slmopt.measured.readers._json import Item, Json, get, has, number, text_of
+from slmopt.measured.readers._json import Item, Json, entries, get, has, number, text_of
 from slmopt.measured.readers._records import NAN, Record, collect, known, latencies, positive
 from slmopt.measured.table import ReadResult, Skip
 
@@ -110,10 +110,10 @@ def _start(value: Json) -> object:
 
 def _scenario(value: Json) -> Record:
     """Model, accelerators and engine; devices only where every engine of the stack has the same ones."""
-    stack = [get(part, "standardized") for part in get(value, "scenario", "stack") or []]
+    stack = [get(part, "standardized") for part in entries(value, "scenario", "stack")]
     engines = [part for part in stack if text_of(part, "kind") == "inference_engine"]
-    hosts = [get(part, "accelerator") for part in engines] or list(
-        get(value, "scenario", "host", "accelerator") or []
+    hosts = [get(part, "accelerator") for part in engines] or entries(
+        value, "scenario", "host", "accelerator"
     )
     replicas = [number(part, "replicas") for part in engines]
     counts = [

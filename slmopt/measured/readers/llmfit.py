@@ -13,7 +13,7 @@ import numpy as np
 
 from slmopt.measured.readers._base import JsonReader, Reader
 from slmopt.measured.readers._cells import format_in_name, model_name
-from slmopt.measured.readers._json import Item, Json, get, has, number, text_of
+from slmopt.measured.readers._json import Item, Json, entries, get, has, number, text_of
 from slmopt.measured.readers._records import Record, collect, positive
 from slmopt.measured.table import ReadResult
 
@@ -28,7 +28,7 @@ def _read_submissions(source: str, items: Sequence[Item]) -> ReadResult:
         hardware = get(value, "hardware")
         stamp = number(value, "submittedAtUnix")
         when = datetime.fromtimestamp(stamp, tz=UTC).replace(tzinfo=None) if 1e9 < stamp < 4e9 else None
-        for order, entry in enumerate(get(value, "results") or [], 1):
+        for order, entry in enumerate(entries(value, "results"), 1):
             name = text_of(entry, "model")
             speed = positive(number(entry, "avgTps"))
             records.append(

@@ -8,7 +8,7 @@ from typing import Final
 from slmopt.measured.readers._base import JsonReader, Reader, SheetReader
 from slmopt.measured.readers._cells import ggml_format, model_name, parse_number
 from slmopt.measured.readers._delimited import Sheet
-from slmopt.measured.readers._json import Item, Json, get, has, text_of
+from slmopt.measured.readers._json import Item, Json, entries, has, text_of
 from slmopt.measured.readers._records import Record, collect, known, positive
 from slmopt.measured.table import ReadResult
 
@@ -26,7 +26,7 @@ def _read_reports(source: str, items: Sequence[Item]) -> ReadResult:
             "device": text_of(value, "accelerator_info", "name") or text_of(value, "system_info", "cpu_name"),
             "device_count": 1.0,
         }
-        for order, entry in enumerate(get(value, "results") or [], 1):
+        for order, entry in enumerate(entries(value, "results"), 1):
             where = f"result {order}" if len(items) == 1 else f"{label}, result {order}"
             records += _pair(
                 where,

@@ -1,0 +1,59 @@
+"""Files that once raised: each is read as far as it goes, or refused in a sentence."""
+
+import json
+
+import numpy as np
+import pytest
+
+from slmopt.measured.compare import compare
+from slmopt.measured.detect import read_benchmark
+from slmopt.measured.text import UnreadableFile
+from slmopt.serving.trace import read_trace
+from slmopt.serving.traffic import LONGEST
+from slmopt.specs.base import SpecError
+from slmopt.specs.scenario import scenario
+from slmopt.specs.setup import resolve
+
+HEAD = b"arrival_s,prompt_tokens,output_tokens\n"
+REPORTS = (
+    {"accelerator_info": {"name": "NVIDIA GeForce RTX 4090"}, "results": -1},
+    {"schemaVersion": 1, "tool": {"name": "llmfit", "version": "1.1.10"}, "hardware": {"cpu": "x"}, "results": 7},
+    {"schemaVersion": 1, "tool": {"name": "llmfit", "version": "1.1.10"}, "hardware": {"cpu": "x"}, "results": "x"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_results_that_are_no_list_are_no_rows(report):
+    with pytest.raises(UnreadableFile, match="has no row of results"):
+        read_benchmark("report.json", json.dumps(report).encode())
+
+
+def test_a_depth_at_which_a_float_loses_single_tokens_is_judged():
+    reply = {
+        "object": "chat.completion",
+        "model": "Llama-3.2-1B",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}}],
+        "usage": {"prompt_tokens": 2.0**53, "total_tokens": 77},
+        "stats": {"tokens_per_second": 51.4, "time_to_first_token": 0.111, "generation_time": 0.954},
+        "model_info": {"arch": "llama", "quant": "Q4_K_M", "format": "gguf", "context_length": 4096},
+        "runtime": {"name": "llama.cpp", "version": "1.3.0"},
+    }
+    found = read_benchmark("reply.json", json.dumps(reply).encode())
+    assert len(compare(found.rows).rows) == len(found.rows)
+
+
+def test_an_endless_arrival_is_refused():
+    with pytest.raises(SpecError, match="1 time that is infinite"):
+        read_trace(HEAD + b"1e999,100,20\n1.25,50,10\n")
+
+
+def test_tokens_beyond_a_float_are_more_than_any_server_takes():
+    found = read_trace(HEAD + b"0.5," + b"9" * 400 + b",30\n0.25,50,10\n")
+    assert found.prompt.tolist() == [50, 2 * LONGEST]
+    assert np.all(np.isfinite(found.arrival))
+
+
+def test_a_name_of_any_length_is_told_in_short():
+    with pytest.raises(SpecError) as told:
+        resolve(scenario({"cache_k": "[" + "9" * 5000 + "]"}))
+    assert len(str(told.value)) < 300
