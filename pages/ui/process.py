@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+import threading
+import time
 from typing import Final
 
 _SWITCH_S: Final = 0.001
@@ -15,6 +17,9 @@ _ARENAS: Final = 2
 # mallopt's name for the number of memory's parts. Each run has a thread of its own; with a part for each of many
 # threads the free places of all of them together grow for hours.
 
+_TRIM_S: Final = 30.0
+# How often free memory goes back to the system. glibc itself only returns what lies at a part's end.
+
 
 def settle() -> None:
     """Let threads take over from each other sooner and share memory; leave what lives for ever out of collections.
@@ -22,7 +27,15 @@ def settle() -> None:
     Over what never dies a full collection takes longer than a whole page, and whoever is served meanwhile waits.
     """
     sys.setswitchinterval(_SWITCH_S)
-    if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
-        mallopt(_ARENA_MAX, _ARENAS)
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if library is not None and hasattr(library, "mallopt") and hasattr(library, "malloc_trim"):
+        library.mallopt(_ARENA_MAX, _ARENAS)
+        threading.Thread(target=_trim, args=(library,), name="slmopt-trim", daemon=True).start()
     gc.collect()
     gc.freeze()
+
+
+def _trim(library: ctypes.CDLL) -> None:
+    while True:
+        time.sleep(_TRIM_S)
+        library.malloc_trim(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping as Values
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -143,9 +144,12 @@ def _constant(name: str, text: str) -> str | float:
     if name in TEXT_FIELDS:
         return text.strip()
     try:
-        return float(text.replace(",", ""))
+        value = float(text.replace(",", ""))
     except ValueError:
-        raise SpecError(f"{name} = {text[:40]!r}: it must be a number.") from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise SpecError(f"{name} = {text[:40]!r}: it must be a number.")
+    return value
 
 
 def saved(mapping: Mapping) -> str:

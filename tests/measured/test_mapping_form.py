@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
@@ -76,6 +77,7 @@ def test_what_was_guessed_stays_as_it_is():
             "'wie viele' and 'zeit pro wort' both are speed",
         ),
         ({"zeit_pro_wort": ("speed", "", "")}, {"batch": "many"}, "batch = 'many': it must be a number."),
+        ({"zeit_pro_wort": ("speed", "", "")}, {"batch": "1e999"}, "batch = '1e999': it must be a number."),
     ],
 )
 def test_a_form_that_contradicts_itself_says_how(fields, constants, sentence):
@@ -132,3 +134,11 @@ def test_a_mapping_of_metrics_in_rows_is_shown_saved_and_refused_for_other_table
     assert Mapping.model_validate_json(mapping.model_dump_json()) == mapping
     assert form.fits(tidy, mapping)
     assert not form.fits(sheet(), mapping)
+
+
+def test_a_saved_number_that_is_endless_is_refused():
+    table = sheet()
+    saved = json.loads(form.saved(guess_mapping(table)))
+    text = json.dumps({**saved, "constants": {"batch": "?"}}).replace('"?"', "1e999")
+    with pytest.raises(SpecError, match="The mapping cannot be used: constants"):
+        form.loaded(text.encode(), table)

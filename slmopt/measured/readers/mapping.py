@@ -43,7 +43,7 @@ from dataclasses import asdict
 from typing import Final, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from slmopt.measured.readers._apply import rows_of
 from slmopt.measured.readers._base import Reader, SheetReader
@@ -64,7 +64,7 @@ class ColumnChoice(BaseModel):
     column: str
     field: str
     statistic: str = ""
-    scale: float = 1.0
+    scale: FiniteFloat = 1.0
     unit: str = ""
     why: str = ""
     variant: str = ""
@@ -84,7 +84,7 @@ class Mapping(BaseModel):
     """Wide tables: the columns that all hold ``value_field``, told apart by ``variant`` in their names."""
     value_field: str = ""
     variant: Literal["", "batch", "model", "test"] = ""
-    constants: dict[str, str | float] = {}
+    constants: dict[str, str | FiniteFloat] = {}
     documented: bool = False
     ignored: tuple[str, ...] = ()
     """Columns that look like a measurement and are not read."""
