@@ -17,6 +17,7 @@ from slmopt.specs.setup import resolve
 from slmopt.theory.engine_layers import Cache
 from slmopt.theory.engine_sglang import pool_bytes
 from slmopt.theory.engine_vllm import (
+    layout,
     needed_bytes,
     pool_pages,
     printed_concurrency,
@@ -293,6 +294,14 @@ def test_vllm_makes_pages_as_large_as_the_largest_of_several_states(bits, order)
     groups = [keeps(3, 70_000, 24, bits), keeps(2, 30_000, 500, None), attends(4), attends(2, window=40)]
     asked = stacked(*groups[::order])
     assert held("vllm", asked) == pytest.approx({what: float(size) for what, size in vllm(asked).items()})
+
+
+@pytest.mark.parametrize(("near", "size"), [(5, 5), (6, 4), (7, 4)])
+def test_vllm_makes_groups_of_the_rarest_kind_from_half_as_common_again_on(near, size):
+    # Four full layers: five windows are nearly as common and make one group each, six are 1.5 times as common.
+    asked = stacked(attends(4), attends(near, window=40))
+    assert layout(cache_of(asked)).group_size == size
+    assert held("vllm", asked) == pytest.approx({what: float(held_) for what, held_ in vllm(asked).items()})
 
 
 @pytest.mark.parametrize("others", [(), (attends(3),)])
