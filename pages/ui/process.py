@@ -1,4 +1,4 @@
-"""How this process treats threads and memory: set once, before the first visitor."""
+"""How this process treats memory: set once, before the first visitor."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import sys
 import threading
 import time
 from typing import Final
-
-_SWITCH_S: Final = 0.001
-# Python's own 5 ms are made for threads that compute. Here one answers browsers beside those that compute.
 
 _ARENA_MAX: Final = -8
 _ARENAS: Final = 2
@@ -23,11 +20,10 @@ _TIDY_S: Final = 30.0
 
 
 def settle() -> None:
-    """Let threads take over from each other sooner and share memory; leave what lives for ever out of collections.
+    """Let threads share memory, tidy it now and then, and leave what lives for ever out of collections.
 
     Over what never dies a full collection takes longer than a whole page, and whoever is served meanwhile waits.
     """
-    sys.setswitchinterval(_SWITCH_S)
     library = ctypes.CDLL(None) if sys.platform == "linux" else None
     if library is not None and hasattr(library, "mallopt") and hasattr(library, "malloc_trim"):
         library.mallopt(_ARENA_MAX, _ARENAS)
