@@ -14,7 +14,8 @@ import streamlit as st
 
 from pages.ui import fields, own, places, state
 from pages.ui.fields import number_field, value_of
-from pages.ui.reading import AUTO, DEFAULT, NO_DRAFT, SAME, SAME_DEVICE
+from pages.ui.places import DEFAULT
+from pages.ui.reading import AUTO, NO_DRAFT, SAME, SAME_DEVICE
 from slmopt.specs.device import GB, GIB, Rate
 from slmopt.specs.library import library
 from slmopt.specs.scenario import AttentionKernels, Batching, Engine, Residency

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.ui import beside, fields, groups, measures, own, present, reading, state
 from pages.ui.fields import number_field, value_of
-from pages.ui.reading import DEFAULT
+from pages.ui.places import DEFAULT
 from slmopt.specs.base import Sourced
 from slmopt.specs.library import library
 from slmopt.specs.scenario import SCHEMA_VERSION, scenario

@@ -17,6 +17,7 @@ from slmopt.specs.setup import Setup
 from slmopt.theory.engine_llama import MICRO_BATCH
 from slmopt.theory.engines import MEMORY_SHARE
 
+DEFAULT: Final = Scenario()
 NUMBERS: Final = (
     "devices",
     "link_gbs",
@@ -59,7 +60,7 @@ def values(engine: str, model: Model) -> Mapping[str, Any]:
     held: dict[str, Any] = {name: value_of(name) if name in apply else None for name in NUMBERS}
     state = st.session_state
     chosen = state.get("parallel")
-    chooses = "parallel" in apply and chosen in _ways(model) and chosen != Scenario().parallel
+    chooses = "parallel" in apply and chosen in _ways(model) and chosen != DEFAULT.parallel
     held["parallel"] = chosen if chooses else None
     held["full_windows"] = True if "full_windows" in apply and state.get("full_windows") else None
     held["host"] = _host(state.get("host")) if "host" in apply else None

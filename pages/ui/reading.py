@@ -13,16 +13,15 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import fields, own, places
+from pages.ui.places import DEFAULT
 from slmopt.specs.base import Sourced
 from slmopt.specs.library import find, library
-from slmopt.specs.scenario import Scenario
 
-DEFAULT = Scenario()
 SAME = "same as K"
 AUTO = "the engine's own"
 NO_DRAFT = "none"
 SAME_DEVICE = "the same device"
-_PLAIN = ("engine", "allocation", "batching", "residency", "attention_kernels")
+PLAIN = ("engine", "allocation", "batching", "residency", "attention_kernels")
 
 
 def values() -> dict[str, Any]:
@@ -36,7 +35,7 @@ def values() -> dict[str, Any]:
         "draft_model": picked("draft_model", presets.models, None, own.models()),
         "cache_v": picked("cache_v", presets.caches, None),
         "compute": _unless(AUTO, st.session_state.get("compute")),
-        **{name: _unless(getattr(DEFAULT, name), st.session_state.get(name)) for name in _PLAIN},
+        **{name: _unless(getattr(DEFAULT, name), st.session_state.get(name)) for name in PLAIN},
     }
     if chosen["draft_model"] is not None:
         chosen["draft_device"] = picked("draft_device", presets.devices, None)

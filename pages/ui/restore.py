@@ -8,7 +8,8 @@ from typing import Any, Final
 import streamlit as st
 
 from pages.ui import fields, own, state
-from pages.ui.reading import AUTO, NO_DRAFT, SAME
+from pages.ui.places import DEFAULT
+from pages.ui.reading import AUTO, NO_DRAFT, PLAIN, SAME
 from slmopt.specs.base import Sourced, SpecError
 from slmopt.specs.device import Device
 from slmopt.specs.formats import WeightFormat
@@ -19,13 +20,12 @@ from slmopt.specs.scenario import Scenario
 from slmopt.words.measured_rows import marked
 from slmopt.words.share import not_in_panel
 
-DEFAULT: Final = Scenario()
 # Fields whose emptiness has a name of its own in the panel.
 _NONE: Final = {"cache_v": SAME, "draft_model": NO_DRAFT}
 _UNITS: Final = ("prefill_unit", "decode_unit")
 _CHOICES: Final = ("model", "device", "weights", "cache_k", "cache_v", "draft_model")
 _APART: Final = ("compute", "host", "full_windows", "calibration", "version", "name")
-_PLAIN: Final = ("engine", "allocation", "parallel", "batching", "residency", "attention_kernels")
+_PLAIN: Final = (*PLAIN, "parallel")
 
 
 def take(wanted: Scenario) -> list[str]:

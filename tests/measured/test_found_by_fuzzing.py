@@ -7,6 +7,7 @@ import pytest
 
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark
+from slmopt.measured.placed import Facts
 from slmopt.measured.text import UnreadableFile
 from slmopt.serving.trace import read_trace
 from slmopt.serving.traffic import LONGEST
@@ -39,7 +40,9 @@ def test_a_depth_at_which_a_float_loses_single_tokens_is_judged():
         "runtime": {"name": "llama.cpp", "version": "1.3.0"},
     }
     found = read_benchmark("reply.json", json.dumps(reply).encode())
-    assert len(compare(found.rows).rows) == len(found.rows)
+    judged = compare(found.rows, Facts(device="rtx-4090", model="llama-3.2-1b", weights="q4_k_m", batch=1.0))
+    assert len(judged.rows) == len(found.rows) == 1
+    assert 0 < float(judged.rows["ceiling"].iloc[0]) < np.inf
 
 
 def test_an_endless_arrival_is_refused():
