@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from slmopt.serving.policy import Policy
 from slmopt.serving.simulate import Cancelled, Progress, simulate
 from slmopt.serving.traffic import Traffic
 from slmopt.specs.scenario import Scenario
+from slmopt.theory.search import first_whole
 
 MOST = 65_536
 SHARE = 0.95
@@ -72,24 +72,12 @@ def replicas(
             seen.setdefault(count, []).append(reached)
             return reached >= share
 
-        needed.append(_fewest(met))
+        needed.append(first_whole(met, MOST - 1) or MOST)
         if progress is not None and not progress((seed + 1) / seeds):
             raise Cancelled
     return Replicas(
         tuple(needed), share, alone, {count: float(np.mean(found)) for count, found in sorted(seen.items())}
     )
-
-
-def _fewest(met: Callable[[int], bool]) -> int:
-    """The smallest number that is enough, by doubling and halving."""
-    high = 1
-    while high < MOST and not met(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if met(middle) else (middle, high)
-    return high
 
 
 def _share(

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from slmopt.theory.search import turns_true
 from slmopt.theory.speculation import expected_tokens
 
 Floats = npt.NDArray[np.float64]
@@ -56,12 +57,7 @@ def acceptance_from_tokens(tokens_per_pass: float, draft_tokens: int) -> float:
             f"tokens a pass = {tokens_per_pass:g}: it must lie between 1 and {draft_tokens + 1}, "
             f"the drafted {draft_tokens} and the target's own"
         )
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        reached = bool(expected_tokens(middle, draft_tokens) >= tokens_per_pass)
-        low, high = (low, middle) if reached else (middle, high)
-    return high
+    return turns_true(lambda rate: bool(expected_tokens(rate, draft_tokens) >= tokens_per_pass), 0.0, 1.0, 60)
 
 
 def tokens_from_positions(reached: Sequence[float]) -> float:

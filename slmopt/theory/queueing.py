@@ -32,10 +32,10 @@ from typing import Literal
 from slmopt.specs.setup import Setup
 from slmopt.theory.chunks import chunk_passes
 from slmopt.theory.forward import Group
-from slmopt.theory.halving import turns_true
 from slmopt.theory.latency import decode_group, prefill, prefill_group, time_per_token
 from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import run
+from slmopt.theory.search import turns_true
 from slmopt.theory.static_groups import group_left, longest_of
 
 P95_NORMAL = 1.6449

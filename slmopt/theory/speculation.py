@@ -18,10 +18,10 @@ import numpy as np
 from slmopt.specs.scenario import scenario
 from slmopt.specs.setup import Setup, resolve
 from slmopt.theory.forward import Group, Kind, Numbers
-from slmopt.theory.halving import turns_true
 from slmopt.theory.latency import decode_step
 from slmopt.theory.roof import Roof
 from slmopt.theory.roofline import ceiling_roof, estimate_roof, run, run_beside
+from slmopt.theory.search import turns_true
 
 LONGEST_DRAFT = 16
 

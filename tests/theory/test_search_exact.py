@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from slmopt.theory.halving import turns_true
+from slmopt.theory.search import turns_true
 
 
 @pytest.mark.parametrize(
