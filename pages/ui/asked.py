@@ -55,7 +55,7 @@ class Lacking:
     no_batch: npt.NDArray[np.bool_]
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+@st.cache_resource(max_entries=1, scope="session", show_spinner=False)
 def lacking(key: Key, _read: ReadResult) -> Lacking:
     """What the rows of these files lack."""
     del key

@@ -150,7 +150,7 @@ def _points(ident: str, device: str, _found: Gathered) -> tuple[MeasuredPoint, .
     return tables.points(_found.rows, device)
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+@st.cache_resource(max_entries=1, scope="session", show_spinner=False)
 def _together(key: Key, _files: Sequence[ReadResult]) -> ReadResult:
     # The table names files as the page does, so that two of one name stay apart.
     named = [
@@ -165,7 +165,7 @@ def _renamed(column: pd.Series, label: str) -> pd.Series:
     return column.cat.rename_categories([label]) if len(column.cat.categories) == 1 else column
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+@st.cache_resource(max_entries=1, scope="session", show_spinner=False)
 def _judged(key: Key, answers: Answers, _read: ReadResult, _lacking: Lacking) -> Gathered:
     judged = _lacking.judged
     told = _told(answers, _lacking)

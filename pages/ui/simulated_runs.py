@@ -6,9 +6,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeVar
 
+import numpy as np
 import streamlit as st
 
 from pages.ui.simulating import Trace, number_entry
@@ -26,16 +27,27 @@ from slmopt.words.scenario_line import escape
 Made = TypeVar("Made")
 
 MOST_RUNS: Final = 8
+MOST_BYTES: Final = 64 << 20
+"""What runs that are kept may hold together: ten million decode steps, which a run may have, are 400 MB."""
+
 # Short runs need no bar, and a message costs more than what it reports.
 _BAR_EVERY_S: Final = 0.2
 
 
 class Runs:
-    """The last runs by what was asked; shared by all sessions, since a run says nothing about who asked."""
+    """The last runs by what was asked; shared by all sessions, since a run says nothing about who asked.
 
-    def __init__(self) -> None:
+    The newest is kept whatever its size, those before it as far as number and bytes allow.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._kept: OrderedDict[object, Any] = OrderedDict()
+        self._sizes: dict[object, int] = {}
+        self._most_bytes = most_bytes
         self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def get(self, key: object, make: Callable[[], Made]) -> Made:
         """What was made for that key before, or what ``make`` gives now."""
@@ -47,9 +59,23 @@ class Runs:
         made = make()
         with self._lock:
             self._kept[key] = made
-            while len(self._kept) > MOST_RUNS:
-                self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            self._sizes[key] = array_bytes(made)
+            while len(self._kept) > 1 and (
+                len(self._kept) > MOST_RUNS or sum(self._sizes.values()) > self._most_bytes
+            ):
+                gone, _ = self._kept.popitem(last=False)
+                del self._sizes[gone]
         return made
+
+
+def array_bytes(made: object) -> int:
+    """Bytes of all arrays in a record and its parts."""
+    if isinstance(made, np.ndarray):
+        return made.nbytes
+    if is_dataclass(made):
+        return sum(array_bytes(getattr(made, part.name)) for part in fields(made))
+    return 0
 
 
 @st.cache_resource(show_spinner=False)

@@ -191,7 +191,7 @@ def _used(texts: pd.Categorical) -> np.ndarray[Any, np.dtype[np.bool_]]:
 _FEW_TEXTS: Final = 8
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _one_text(text: str | None) -> Any:
     """The type of a column with one text, or with none; kept, since making it costs more than the column."""
     return pd.CategoricalDtype(pd.Index([] if text is None else [text], dtype="str"))
