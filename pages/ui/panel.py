@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -26,21 +27,13 @@ def scenario_panel(held: Mapping[str, Any] | None) -> None:
     as long as none of them was changed.
     """
     _version_mark()
-    presets = library()
-    _choice("Model", "model", presets.models, DEFAULT.model, own.models())
-    _choice(
-        "Device",
-        "device",
-        presets.devices,
-        DEFAULT.device,
-        own.devices(),
-        forgets=(*groups.OF_THE_DEVICE, "fit"),
-    )
+    _choice("Model", "model", "models", own.models())
+    _choice("Device", "device", "devices", own.devices(), forgets=(*groups.OF_THE_DEVICE, "fit"))
     left, right = st.columns(2, gap="small")
     with left:
-        _choice("Weights", "weights", presets.weights, DEFAULT.weights, own.weights(), forgets=groups.BITS)
+        _choice("Weights", "weights", "weights", own.weights(), forgets=groups.BITS)
     with right:
-        _choice("Cache", "cache_k", presets.caches, DEFAULT.cache_k)
+        _choice("Cache", "cache_k", "caches")
     stands = reading.values() if held is None else held
     base = resolve(scenario({name: stands[name] for name in ("model", "device", "weights", "cache_k")}))
     for pair in (("prompt", "output"), ("batch", "context")):
@@ -72,15 +65,13 @@ def _forget(key: str, names: Sequence[str]) -> None:
 def _choice(
     label: str,
     key: str,
-    records: Mapping[str, Sourced],
-    default: object,
+    kind: reading.Kind,
     own_records: Mapping[str, Sourced] = MappingProxyType({}),
     forgets: Sequence[str] = (),
 ) -> None:
     """A searchable choice; the address carries the record's name. Own records come before the presets."""
-    # The default stands first: a choice whose default is another place warns whenever the program sets it.
-    first = records[str(default)].name
-    names = [first, *own_records, *(record.name for record in records.values() if record.name != first)]
+    first, *others = _names(kind, str(getattr(DEFAULT, key)))
+    names = [first, *own_records, *others]
     asked = st.query_params.get(key)
     if asked is not None and asked not in names:
         # The field drops a name that it does not know; who opened the link should hear of it.
@@ -96,6 +87,13 @@ def _choice(
     )
     if picked != first:
         state.forget_unknown(key)
+
+
+@lru_cache(maxsize=4)
+def _names(kind: reading.Kind, default: str) -> tuple[str, ...]:
+    """The presets' names. The default's is first: a choice whose default is another place warns whenever the program sets it."""
+    first = getattr(library(), kind)[default].name
+    return (first, *(name for name in reading.idents(kind) if name != first))
 
 
 def _workload_preset(name: str) -> float:

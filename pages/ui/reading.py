@@ -7,8 +7,9 @@ does not change.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -21,6 +22,7 @@ SAME = "same as K"
 AUTO = "the engine's own"
 NO_DRAFT = "none"
 SAME_DEVICE = "the same device"
+Kind = Literal["models", "devices", "weights", "caches"]
 PLAIN = ("engine", "allocation", "batching", "residency", "attention_kernels")
 
 
@@ -28,17 +30,17 @@ def values() -> dict[str, Any]:
     """Every field's value by the scenario's names; None where the preset's stands, drawn or not."""
     presets = library()
     chosen: dict[str, Any] = {
-        "model": picked("model", presets.models, DEFAULT.model, own.models()),
-        "device": picked("device", presets.devices, DEFAULT.device, own.devices()),
-        "weights": picked("weights", presets.weights, DEFAULT.weights, own.weights()),
-        "cache_k": picked("cache_k", presets.caches, DEFAULT.cache_k),
-        "draft_model": picked("draft_model", presets.models, None, own.models()),
-        "cache_v": picked("cache_v", presets.caches, None),
+        "model": picked("model", "models", DEFAULT.model, own.models()),
+        "device": picked("device", "devices", DEFAULT.device, own.devices()),
+        "weights": picked("weights", "weights", DEFAULT.weights, own.weights()),
+        "cache_k": picked("cache_k", "caches", DEFAULT.cache_k),
+        "draft_model": picked("draft_model", "models", None, own.models()),
+        "cache_v": picked("cache_v", "caches", None),
         "compute": _unless(AUTO, st.session_state.get("compute")),
         **{name: _unless(getattr(DEFAULT, name), st.session_state.get(name)) for name in PLAIN},
     }
     if chosen["draft_model"] is not None:
-        chosen["draft_device"] = picked("draft_device", presets.devices, None)
+        chosen["draft_device"] = picked("draft_device", "devices", None)
     units = [unit.name for unit in find("device", presets.devices, chosen["device"]).units]
     for name in ("prefill_unit", "decode_unit"):
         held = st.session_state.get(name)
@@ -51,15 +53,22 @@ def values() -> dict[str, Any]:
 
 def picked(
     key: str,
-    records: Mapping[str, Sourced],
+    kind: Kind,
     default: object,
     own_records: Mapping[str, Sourced] = MappingProxyType({}),
 ) -> Any:
     """The record that a choice stands at: an own record itself, a preset's id, or the default where nothing was chosen."""
     name = st.session_state.get(key)
-    if isinstance(name, str) and name in own_records:
-        return own_records[name]
-    return next((ident for ident, record in records.items() if record.name == name), default)
+    if not isinstance(name, str):
+        return default
+    return own_records[name] if name in own_records else idents(kind).get(name, default)
+
+
+@lru_cache(maxsize=4)
+def idents(kind: Kind) -> Mapping[str, str]:
+    """The presets' ids by their names, in the order in which they are offered."""
+    records: Mapping[str, Sourced] = getattr(library(), kind)
+    return MappingProxyType({record.name: ident for ident, record in records.items()})
 
 
 def _unless(none: str, held: Any) -> Any:
