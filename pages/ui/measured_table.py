@@ -14,6 +14,7 @@ from pages.ui.judging import Gathered
 from slmopt.reports import measurement_tables as tables
 from slmopt.words import measured_causes as words
 from slmopt.words.measured_rows import marked
+from slmopt.words.numbers import NBSP
 from slmopt.words.timed_names import named
 
 _PACKED_FROM: Final = 200_000
@@ -27,16 +28,20 @@ def table(found: Gathered) -> Any:
         return None
     listed = found.listed
     event = st.dataframe(
-        tables.styled(listed),
+        listed,
         hide_index=True,
         key="measurement_rows",
         on_select="rerun",
         selection_mode="single-row",
         placeholder="–",
+        # Formats, not a Styler, whose cells cost more than the rest of the page.
         column_config={
             "Share (%)": st.column_config.ProgressColumn(
                 min_value=0, max_value=100, format="%.0f", width="small"
             ),
+            "Measured (tokens/s)": st.column_config.NumberColumn(format="%,.3g"),
+            "± (%)": st.column_config.NumberColumn(format="%.2g"),
+            "Ceiling (tokens/s)": st.column_config.NumberColumn(format=f"≤{NBSP}%,.3g"),
         },
         alt="Each measured row with its ceiling, its share of it and the verdict.",
     )
@@ -52,8 +57,14 @@ def table(found: Gathered) -> Any:
     )
     _left_out(found)
     picked = event["selection"]["rows"]
-    one = listed.index[picked[0] if picked and picked[0] < len(listed) else 0]
-    return named(found.rows.loc[[one]]).iloc[0]
+    return _told(found.ident, picked[0] if picked and picked[0] < len(listed) else 0, found)
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+def _told(ident: str, at: int, _found: Gathered) -> Any:
+    """What the listed row at that place says."""
+    del ident
+    return named(_found.rows.loc[[_found.listed.index[at]]]).iloc[0]
 
 
 def _packed(found: Gathered) -> bool:

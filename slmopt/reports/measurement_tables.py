@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,6 @@ from slmopt.measured.distinct import distinct, kept
 from slmopt.reports.formulas import safe
 from slmopt.theory.roofline_points import MeasuredPoint
 from slmopt.words import measured_rows as words
-from slmopt.words import numbers as n
 from slmopt.words.timed_names import CARRIED, named, test_codes
 from slmopt.words.verdicts import VERDICT_WORDS, worded
 
@@ -112,18 +111,6 @@ def _severity(rows: pd.DataFrame) -> npt.NDArray[np.int64]:
 
 
 _ORDER: Final = ("above_ceiling", "far_below", "below_typical", "near_ceiling", "typical", "unknown")
-
-
-def styled(table: pd.DataFrame) -> Any:
-    """The listed rows with their numbers as people read them."""
-    shown: dict[Any, Callable[[Any], str]] = {
-        "Measured (tokens/s)": n.figures,
-        "Ceiling (tokens/s)": lambda value: (
-            n.figures(value) if np.isnan(value) else f"≤{n.NBSP}{n.figures(value)}"
-        ),
-        "± (%)": lambda value: "" if np.isnan(value) else n.percent(value / 100).removesuffix(f"{n.NBSP}%"),
-    }
-    return table.style.format(shown)  # type: ignore[arg-type]
 
 
 def download(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
