@@ -60,3 +60,21 @@ def test_a_name_of_any_length_is_told_in_short():
     with pytest.raises(SpecError) as told:
         resolve(scenario({"cache_k": "[" + "9" * 5000 + "]"}))
     assert len(str(told.value)) < 300
+
+
+SWEEP = """|    PP |     TG |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |
+|-------|--------|--------|----------|----------|----------|----------|
+|   512 |    128 |      0 |    0.500 |  1024.00 |    2.000 |    64.00 |
+|   512 |    128 |    512 |    {} |  1000.00 |    {} |    60.01 |
+"""
+
+
+def test_a_line_of_negative_time_is_no_row():
+    found = read_benchmark("sweep.md", SWEEP.format("0.512", "-1 2.133").encode())
+    assert found.rows["tokens_per_s"].tolist() == [1024, 64, 1000]
+
+
+def test_a_time_that_rounds_to_none_leaves_the_speed():
+    found = read_benchmark("sweep.md", SWEEP.format("0.000", "2.133").encode())
+    assert found.rows["tokens_per_s"].tolist() == [1024, 64, 1000, 60.01]
+    assert found.rows["e2e_s"].isna().tolist() == [False, False, True, False]

@@ -127,6 +127,43 @@ def test_localscore_json_and_csv():
     assert read(text).rows["tokens_per_s"].tolist() == [5000, 80]
 
 
+LOCALSCORE_CONSOLE = """
++-----------------------------------------------------------------------------------------+
+|                                   Test GPU - 23.6 GiB                                    |
+|                                Test - 1B - Q4_K - Medium                                 |
++-----------------------------------------------------------------------------------------+
+|          test | run number |   avg time | tokens processed |  pp t/s |  tg t/s |     ttft |
+| ------------- | ---------- | ---------- | ---------------- | ------- | ------- | -------- |
+|   pp1024+tg16 | 1/2        |  400.00 ms |      1040 / 2080 |  2500.0 |    40.0 | 420.0 ms |
+|   pp1024+tg16 | 2/2        |  405.00 ms |      2080 / 2080 |  5000.0 |    80.0 | 210.0 ms |
+|  pp4096+tg256 | 2/2        |     9.02 s |      8704 / 8704 |  3000.0 |    75.0 |   1.38 s |
+|          none | 1/2        |     0.00 s |            0 / 0 |     0.0 |     0.0 |  0.00 ms |
+|     pp16+tg16 | 0/2        |     0.00 s |           0 / 64 |     0.0 |     0.0 |  0.00 ms |
++-----------------------------------------------------------------------------------------+
+"""
+
+
+def test_localscore_console_tells_device_model_and_the_last_line_of_each_test():
+    found = read(LOCALSCORE_CONSOLE)
+    rows = found.rows
+    assert found.format == "LocalScore md"
+    assert rows["tokens_per_s"].tolist() == [5000, 80, 3000, 75]
+    assert rows["prompt_tokens"].tolist() == [1024, 0, 4096, 0]
+    assert rows["depth_tokens"].tolist() == [0, 1024, 0, 4096]
+    assert rows["ttft_s"].dropna().tolist() == pytest.approx([0.21, 1.38], rel=1e-15)
+    assert set(rows["device"]) == {"Test GPU"}
+    assert set(rows["model"]) == {"Test - 1B"}
+    assert set(rows["weight_format"]) == {"Q4_K_M"}
+    assert found.skipped["why"].tolist() == ["'none' is no test such as pp1024+tg16", "states no speed"]
+
+
+def test_localscore_console_without_its_banner_lacks_device_and_model():
+    rows = read(LOCALSCORE_CONSOLE[LOCALSCORE_CONSOLE.index("|          test") :]).rows
+    assert rows["tokens_per_s"].tolist() == [5000, 80, 3000, 75]
+    assert rows["device"].isna().all()
+    assert rows["model"].isna().all()
+
+
 def test_llmfit_takes_the_format_from_the_name_only():
     report = {
         "schemaVersion": 1, "submittedAtUnix": 1787072925, "tool": {"name": "llmfit", "version": "1.1"},

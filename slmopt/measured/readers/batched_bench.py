@@ -54,15 +54,18 @@ def _read_columns(
     columns_ok = np.isfinite(pp) & np.isfinite(tg) & (pl >= 1)
     fed = np.where(shared, pp, pp * pl)
     frames = []
-    for phase, seconds, speed, tokens in (
+    for phase, told, speed, tokens in (
         ("prefill", columns.number("t_pp"), columns.number("speed_pp"), fed),
         ("decode", columns.number("t_tg"), columns.number("speed_tg"), tg * pl),
     ):
         with np.errstate(divide="ignore", invalid="ignore"):
             agrees = (
-                np.abs(speed * seconds / tokens - 1) < 0.05 + 0.002 / seconds
+                np.abs(speed * told / tokens - 1) < 0.05 + 0.002 / told
             )  # Markdown rounds seconds to 3 digits
-        sound = columns_ok & (tokens > 0) & (speed > 0) & (agrees | (seconds < 0.01))
+        # Of a time that rounds to none, nothing follows.
+        short = (told >= 0) & (told < 0.01)
+        sound = columns_ok & (tokens > 0) & (speed > 0) & ((agrees & (told > 0)) | short)
+        seconds = np.where(told > 0, told, np.nan)
         decode = phase == "decode"
         rows = make_rows(
             {

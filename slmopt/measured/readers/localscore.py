@@ -1,16 +1,17 @@
-"""LocalScore: JSON and CSV, a row a test with the speeds of both phases."""
+"""LocalScore: JSON, CSV and the table of its console, a row a test with the speeds of both phases."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
-from slmopt.measured.readers._base import JsonReader, Reader, SheetReader
-from slmopt.measured.readers._cells import ggml_format, model_name, parse_number
+from slmopt.measured.readers._base import JsonReader, MarkdownTable, Reader, SheetReader, TableReader
+from slmopt.measured.readers._cells import ggml_format, model_name, parse_number, parse_test
 from slmopt.measured.readers._delimited import Sheet
 from slmopt.measured.readers._json import Item, Json, entries, has, text_of
 from slmopt.measured.readers._records import Record, collect, known, positive
-from slmopt.measured.table import ReadResult
+from slmopt.measured.table import ReadResult, Skip
 
 
 def _is_report(value: Json) -> bool:
@@ -84,7 +85,57 @@ def _read_sheet(sheet: Sheet) -> ReadResult:
     return collect("LocalScore csv", sheet.source, records, sheet.skips)
 
 
+_BANNER: Final = re.compile(
+    r"^\|[ ]*(?P<device>\S[^|\n]{0,120}?) - [\d.]{1,10} GiB[ ]*\|[ ]*\n"
+    r"\|[ ]*(?P<model>\S[^|\n]{0,120}?) - (?P<weights>\w[\w. ]{0,24}?(?: - (?:[A-Z][a-z]{2,5}|[\d.]{1,8} bpw))?)[ ]*\|[ ]*$",
+    re.MULTILINE,
+)
+
+
+def _is_table(table: MarkdownTable) -> bool:
+    return {"test", "run number", "pp t/s", "tg t/s", "ttft"} <= set(table.header)
+
+
+def _read_table(table: MarkdownTable) -> ReadResult:
+    """The console's table below its banner; a live console writes a test's line anew, and its last one counts."""
+    base: Record = {"tool": "LocalScore"}
+    named: dict[str, str] = {}
+    for banner in _BANNER.finditer(table.above):
+        base["device"] = banner["device"]
+        named = {"model_name": banner["model"], "model_quant": banner["weights"]}
+    last: dict[str, list[Record]] = {}
+    skips = list(table.skips)
+    for label, row in zip(table.labels, table.rows, strict=True):
+        cell = dict(zip(table.header, row, strict=True))
+        tokens = parse_test(cell["test"])
+        if tokens is None:
+            skips.append(Skip(label, f"{cell['test'][:40]!r} is no test such as pp1024+tg16"))
+            continue
+        counts = {"n_prompt": f"{tokens[0]:.0f}", "n_gen": f"{tokens[1]:.0f}"}
+        speeds = {
+            "prompt_tps": cell["pp t/s"],
+            "gen_tps": cell["tg t/s"],
+            "ttft_ms": _milliseconds(cell["ttft"]),
+        }
+        rows = _pair(label, named | counts | speeds, base)
+        if rows:
+            last[cell["test"]] = rows
+        else:
+            skips.append(Skip(label, "states no speed"))
+    return collect(
+        "LocalScore md", table.source, [record for rows in last.values() for record in rows], skips
+    )
+
+
+def _milliseconds(cell: str) -> str:
+    """'51.30 ms' or '1.20 s', as the console writes times on either side of a second."""
+    number, unit = [*cell.split(), "", ""][:2]
+    value = parse_number(number)[0]
+    return repr(value * {"ms": 1.0, "s": 1e3}.get(unit, float("nan")))
+
+
 READERS: Final[tuple[Reader, ...]] = (
     JsonReader("LocalScore json", _is_report, _read_reports),
     SheetReader("LocalScore csv", _is_sheet, _read_sheet),
+    TableReader("LocalScore md", _is_table, _read_table),
 )
