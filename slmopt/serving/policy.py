@@ -74,24 +74,33 @@ def policy(values: dict[str, object]) -> Policy:
         raise SpecError(sentence(error, units, Policy)) from error
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pool:
-    """Memory for caches. Bytes; ``size`` is infinite where the device's memory is unknown.
-
-    ``own[t]`` is what a sequence of t tokens holds, ``after_hit[t]`` where its prefix is the shared copy;
-    ``shared`` is that copy, held once. ``longest`` is what every sequence reserves; None when paged.
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Memory for caches. Bytes; ``size`` is infinite where the device's memory is unknown; ``shared`` is a prefix that all
+    have in common, held once.
     """
 
     size: float
     shared: float
-    own: npt.NDArray[np.float64]
-    after_hit: npt.NDArray[np.float64]
-    longest: int | None
 
     @property
     def free(self) -> float:
         """Bytes for sequences' own caches."""
         return self.size - self.shared
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """What sequences take of the room for caches, by tokens; a million of them where a context is that long.
+
+    ``own[t]`` is what a sequence of t tokens holds, ``after_hit[t]`` where its prefix is the shared copy. ``longest`` is
+    what every sequence reserves; None when paged.
+    """
+
+    room: Room
+    own: npt.NDArray[np.float64]
+    after_hit: npt.NDArray[np.float64]
+    longest: int | None
 
 
 def pool(setup: Setup, chosen: Policy, totals: npt.NDArray[np.int64]) -> Pool:
@@ -122,4 +131,4 @@ def pool(setup: Setup, chosen: Policy, totals: npt.NDArray[np.int64]) -> Pool:
         longest = int(totals[fits].max(initial=1))
         if setup.scenario.context is not None:
             longest = setup.scenario.context
-    return Pool(float(size), shared, own, after, longest)
+    return Pool(Room(float(size), shared), own, after, longest)

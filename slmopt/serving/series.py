@@ -34,7 +34,7 @@ def series(run: Run, points: int = POINTS) -> Series:
     bytes_ = np.zeros(points)
     if len(run.step_end):
         step = np.minimum(np.searchsorted(run.step_end, times), len(run.step_end) - 1)
-        bytes_ = np.where(held > 0, run.step_bytes[step], 0.0) + run.pool.shared
+        bytes_ = np.where(held > 0, run.step_bytes[step], 0.0) + run.room.shared
     return Series(times - start, waiting_at(run, times), held, bytes_)
 
 

@@ -82,7 +82,9 @@ class Server:
         self._paths: dict[int, npt.NDArray[np.int64]] = {}
         self.slots: list[int] = list(range(policy.slots))
         self.blocked = False
-        self._spare = WATERMARK * pool.free if policy.memory == "paged" and np.isfinite(pool.free) else 0.0
+        self._spare = (
+            WATERMARK * pool.room.free if policy.memory == "paged" and np.isfinite(pool.room.free) else 0.0
+        )
         self._acceptance = s.acceptance or 0.0
         self._rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(5)[4])
 
@@ -121,7 +123,7 @@ class Server:
         return index, before
 
     def _has_room(self, index: int, before: int, more: float) -> bool:
-        free = self.pool.free
+        free = self.pool.room.free
         if free == NEVER or not self.active:
             # Whatever fits alone is let in when nobody else is there, or nothing would ever move.
             return True
@@ -136,7 +138,7 @@ class Server:
 
     def fits(self, more: float = 0.0) -> bool:
         """Whether the next step fits in memory beside ``more`` bytes."""
-        return self.promised <= self.pool.free or self.steps.memory + more <= self.pool.free
+        return self.promised <= self.pool.room.free or self.steps.memory + more <= self.pool.room.free
 
     def held_by(self, stay: int, tokens: int) -> float:
         """Bytes of a stay's own cache at so many tokens."""
@@ -240,10 +242,10 @@ class Server:
 
     def make_room(self, steps: int, extra: float = 0.0) -> int:
         """How many of the next steps memory allows; where it allows none the youngest is preempted until one is."""
-        if self.promised <= self.pool.free:
+        if self.promised <= self.pool.room.free:
             return steps
         while True:
-            allowed = self.steps.until_over(self.pool.free - extra, steps)
+            allowed = self.steps.until_over(self.pool.room.free - extra, steps)
             if allowed or len(self.asked) <= 1:
                 return max(1, allowed)
             self._preempt(max(self.asked))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from slmopt.serving.admission import POLICIES
 from slmopt.serving.costs import costs
-from slmopt.serving.policy import Policy, Pool, pool, tokens_a_step
+from slmopt.serving.policy import Policy, Pool, Room, pool, tokens_a_step
 from slmopt.serving.server import Server
 from slmopt.serving.traffic import LONGEST, Requests
 from slmopt.specs.base import SpecError
@@ -40,7 +40,7 @@ class Run:
 
     setup: Setup
     policy: Policy
-    pool: Pool
+    room: Room
     requests: Requests
     rejected: Mapping[str, int]
     served: Ints
@@ -123,15 +123,15 @@ def _judge(requests: Requests) -> tuple[Ints, npt.NDArray[np.str_]]:
 
 def _refuse_too_large(reasons: npt.NDArray[np.str_], total: Ints, held: Pool) -> None:
     fine = np.flatnonzero(reasons == "")
-    if not held.free > 0:
+    if not held.room.free > 0:
         reasons[fine] = "larger_than_memory"
         return
     if held.longest is not None:
         reasons[fine[total[fine] > held.longest]] = "larger_than_memory"
-        if held.own[held.longest] > held.free:
+        if held.own[held.longest] > held.room.free:
             reasons[fine] = "larger_than_memory"
         return
-    reasons[fine[held.own[total[fine]] > held.free]] = "larger_than_memory"
+    reasons[fine[held.own[total[fine]] > held.room.free]] = "larger_than_memory"
 
 
 def _ticker(progress: Progress | None, count: int) -> Callable[[int], None]:
@@ -165,7 +165,7 @@ def _run(server: Server, setup: Setup, requests: Requests, rejected: Mapping[str
     return Run(
         setup=setup,
         policy=server.policy,
-        pool=server.pool,
+        room=server.pool.room,
         requests=requests,
         rejected=rejected,
         served=served,
@@ -187,6 +187,6 @@ def _run(server: Server, setup: Setup, requests: Requests, rejected: Mapping[str
         step_end=step_end,
         step_count=step_count,
         step_bytes=step_bytes,
-        peak_bytes=server.pool.shared + peak,
+        peak_bytes=server.pool.room.shared + peak,
         preempted=server.preempted,
     )

@@ -136,7 +136,7 @@ def report_lines(found: Outcome, good: Goodput | None) -> list[list[str]]:
 def fullest(found: Outcome) -> str:
     """Cache bytes held at the most, of the memory for them."""
     held = n.bytes_(found.peak_kv_bytes)
-    size = found.run.pool.size
+    size = found.run.room.size
     return held if size == float("inf") else f"{held} of {n.bytes_(size)}"
 
 

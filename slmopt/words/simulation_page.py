@@ -96,7 +96,7 @@ def queue_title(found: Sequence[Outcome]) -> str:
 def memory_title(found: Sequence[Outcome]) -> str:
     """Finding of the memory."""
     one = found[0]
-    size = one.run.pool.size
+    size = one.run.room.size
     if one.run.preempted:
         return f"The cache runs out: {one.run.preempted:,} times a reply lost its place"
     if size == float("inf") or not size > 0:

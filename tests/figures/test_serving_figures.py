@@ -94,11 +94,11 @@ def test_over_time_starts_and_ends_empty_handed(runs):
         over = series(found.run)
         assert over.held[-1] == 0
         assert over.waiting[-1] == 0
-        assert over.bytes.max() <= found.run.pool.size
+        assert over.bytes.max() <= found.run.room.size
         assert over.held.max() <= found.run.policy.slots
     named = [Named(str(at), series(one.run)) for at, one in enumerate(runs)]
     theme.checked(figures.queue(named))
-    theme.checked(figures.memory(named, runs[0].run.pool.size))
+    theme.checked(figures.memory(named, runs[0].run.room.size))
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -100,7 +100,7 @@ def test_preemption_is_that_of_pass_by_pass(admission, seed):
     policy = Policy(admission=admission, slots=12, token_budget=40)
     found = same(tiny(18), random_requests(seed, 40, 200.0, most=120), policy)
     assert found.preempted, "the case is made so that memory runs out"
-    assert found.peak_bytes <= found.pool.size
+    assert found.peak_bytes <= found.room.size
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -210,7 +210,7 @@ def test_nothing_is_lost_doubled_or_held_beyond_memory(rows, policy, blocks, dra
     assert np.isfinite(run.end).all()
     assert (run.first >= run.arrival).all()
     assert (run.end >= run.first).all()
-    assert run.peak_bytes <= run.pool.size * (1 + 1e-12) or not len(run.arrival)
+    assert run.peak_bytes <= run.room.size * (1 + 1e-12) or not len(run.arrival)
     assert (run.step_count <= policy.slots).all()
     # Every stay's own tokens add up to the reply: no token twice.
     if not draft:
@@ -254,7 +254,7 @@ def test_a_cached_prefix_shortens_the_first_token_and_is_held_once():
     setup = resolve(ARTICLE)
     expected = float(prefill(setup, roofs(setup, "prefill")["typical"], 2000.0, 1600.0).seconds)
     assert outcome(warm).ttft.percentile(50) == pytest.approx(expected, rel=1e-9)
-    assert warm.pool.shared == 1600 * 524_288
+    assert warm.room.shared == 1600 * 524_288
     assert outcome(cold).ttft.percentile(50) > 4 * expected
     half = traffic.model_copy(update={"hit_rate": 0.5, "requests": 400})
     hits = simulate(ARTICLE.change(prefix_hit=1600), half.draw(1), Policy()).hit > 0

@@ -75,7 +75,7 @@ def over_time(found: Sequence[Outcome]) -> tuple[Picture, Picture]:
             "simulate_memory",
             memory,
             f"{memory}. Cache held over time, for {who}.",
-            figures.memory(times, found[0].run.pool.size),
+            figures.memory(times, found[0].run.room.size),
             partial(tables.requests, found[0]),
         ),
     )
