@@ -111,7 +111,7 @@ def _measured(start: Scenario, scenario: Scenario, measure: Measure) -> float:
     return value(headline(evaluate(comparable(start, scenario))), measure, scenario.output)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)
 def _in_articles_order(scenario: Scenario, measure: Measure, _: units.Units) -> Stack:
     """The techniques that gain on this measure, in order; those that leave it or cost it are no part of its stack."""
     start = now = _measured(scenario, scenario, measure)
@@ -129,7 +129,7 @@ def _in_articles_order(scenario: Scenario, measure: Measure, _: units.Units) -> 
     return Stack(measure, "articles", start, tuple(steps), at)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)
 def _best_first(scenario: Scenario, measure: Measure, _: units.Units) -> Stack:
     """Each time the technique that gains most on this measure, until none gains more than the noise.
 

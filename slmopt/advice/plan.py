@@ -40,7 +40,7 @@ def plan(scenario: Scenario) -> tuple[Trial, ...]:
     return _plan(scenario, units.now())
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _plan(scenario: Scenario, _: units.Units) -> tuple[Trial, ...]:
     # The units are part of the key, since some changes name sizes.
     trials = []
