@@ -334,6 +334,50 @@ def test_aiperf_csv_two_exports_of_different_columns_in_one_file():
     assert {name: row[name] for name in expected} == pytest.approx(expected)
 
 
+GPU_TABLE = """
+
+Endpoint,GPU_Index,GPU_Name,GPU_UUID,Platform,Metric,avg,min,max
+h:9400,0,Test GPU,GPU-a,nvidia,GPU Power Usage (W),300.1,90,350
+h:9400,0,Test GPU,GPU-a,nvidia,NVIDIA GPU Utilization (%),71.0,0,99
+h:9400,1,Test GPU,GPU-b,nvidia,NVIDIA GPU Utilization (%),69.5,0,99
+h:9400,2,Other GPU,GPU-c,nvidia,NVIDIA GPU Utilization (%),0.00,0,0
+h:9400,2,Other GPU,GPU-c,nvidia,too few cells
+"""
+
+
+def test_aiperf_csv_tells_the_gpus_that_were_at_work():
+    metrics = AIPERF_CSV[: AIPERF_CSV.index("Endpoint")]
+    rows = read(metrics + GPU_TABLE + "\n" + AIPERF_CSV_WITHOUT_SUM).rows
+    assert rows["device"].tolist()[0] == "Test GPU"
+    assert rows["device_count"].tolist()[0] == 2
+    assert "2 GPUs at work" in rows["note"].tolist()[0]
+    assert rows["device"].isna().tolist() == [False, True]
+    mixed = read(metrics + GPU_TABLE.replace("0.00,0,0", "5.00,0,9")).rows
+    assert mixed["device"].isna().all()
+    assert mixed["device_count"].isna().all()
+
+
+def test_aiperf_json_tells_the_gpus_that_were_at_work():
+    def gpu(uuid: str, busy: float) -> dict[str, object]:
+        return {
+            "gpu_uuid": uuid,
+            "gpu_name": "Test GPU",
+            "metrics": {"gpu_utilization": {"avg": busy, "unit": "%"}},
+        }
+
+    export = {
+        "aiperf_version": "0.8.0",
+        "request_latency": {"unit": "ms", "avg": 2000},
+        "inter_token_latency": {"unit": "ms", "avg": 10},
+        "telemetry_data": {
+            "endpoints": {"h:9400": {"gpus": {"gpu_0": gpu("a", 80.0), "gpu_1": gpu("b", 0.0)}}, "x": None}
+        },
+    }
+    row = first(read(export))
+    assert (row["device"], row["device_count"]) == ("Test GPU", 1)
+    assert "at work" not in str(row.get("note", ""))
+
+
 def test_aiperf_json_and_genai_perf_json():
     metrics = {
         "request_latency": {"unit": "ms", "avg": 1000.0, "p50": 900.0}, "time_to_first_token": {"unit": "ms", "avg": 100.0, "p95": 150.0},

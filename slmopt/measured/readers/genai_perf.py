@@ -18,6 +18,7 @@ from slmopt.measured.readers._cells import parse_number, parse_time
 from slmopt.measured.readers._json import Item, Json, get, has, number, text_of
 from slmopt.measured.readers._names import SECONDS
 from slmopt.measured.readers._records import NAN, Record, collect, known, latencies, positive
+from slmopt.measured.readers._telemetry import Gpus
 from slmopt.measured.table import ReadResult, Skip, concat
 from slmopt.measured.text import Document
 
@@ -34,7 +35,7 @@ def _key(title: str) -> tuple[str, float]:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"), SECONDS.get(unit.strip().lower(), 1.0)
 
 
-def _record(label: str, tool: str, metrics: Metrics) -> Record:
+def _record(label: str, tool: str, metrics: Metrics, gpus: Gpus | None = None) -> Record:
     def find(quantity: str, statistic: str) -> float:
         return metrics.get(quantity, {}).get({"mean": "avg"}.get(statistic, statistic), NAN)
 
@@ -53,6 +54,8 @@ def _record(label: str, tool: str, metrics: Metrics) -> Record:
     notes = ["concurrency as measured (mean)"] if known(measured) else []
     if (hit := value("theoretical_prefix_cache_hit")) > 0:
         notes.append(f"prefix-cache hits up to {hit:.1f} % by the trace")
+    if gpus is not None and gpus.note():
+        notes.append(gpus.note())
     return {
         "row": label,
         "tool": tool,
@@ -68,6 +71,7 @@ def _record(label: str, tool: str, metrics: Metrics) -> Record:
         "clock": "client",
         "note": "; ".join(notes),
         "conversion": _CONVERSION,
+        **({} if gpus is None else gpus.facts()),
     }
 
 
@@ -76,8 +80,9 @@ def _is_csv(head: str) -> bool:
 
 
 def _read_csv(document: Document) -> ReadResult:
-    """Tables one under the other; a table that begins with 'Metric,avg' begins a run."""
+    """Tables one under the other; a table that begins with 'Metric,avg' begins a run, one of GPUs belongs to the run above."""
     runs: list[Metrics] = []
+    gpus: list[Gpus] = []
     header: list[str] = []
     tool = "genai-perf"
     skips: list[Skip] = []
@@ -88,9 +93,10 @@ def _read_csv(document: Document) -> ReadResult:
             header = [cell.strip() for cell in row]
             if "avg" in header:
                 runs.append({})
+                gpus.append(Gpus())
                 tool = "aiperf" if "std" in header else tool
         elif not header:
-            header = [cell.strip() for cell in row]  # another table, such as that of the GPUs
+            header = [cell.strip() for cell in row]  # another table
         elif header[0] == "Metric" and runs:
             if len(row) != len(header):
                 skips.append(Skip(f"line {line}", f"{len(row)} values under {len(header)} column names"))
@@ -101,7 +107,12 @@ def _read_csv(document: Document) -> ReadResult:
                 for stat, cell in zip(header[1:], row[1:], strict=True)
             }
             runs[-1].setdefault(name, {stat: found for stat, found in numbers.items() if known(found)})
-    records = [_record(f"run {order}", tool, metrics) for order, metrics in enumerate(runs, 1)]
+        elif "GPU_Name" in header and gpus and len(row) == len(header):
+            gpus[-1].take_row(dict(zip(header, (cell.strip() for cell in row), strict=True)))
+    records = [
+        _record(f"run {order}", tool, metrics, told)
+        for order, (metrics, told) in enumerate(zip(runs, gpus, strict=True), 1)
+    ]
     return collect(f"{tool} csv", document.name, records, skips)
 
 
@@ -130,7 +141,7 @@ def _read_json(source: str, items: Sequence[Item]) -> ReadResult:
             name in value for name in ("aiperf_version", "schema_version")
         )
         tool = "aiperf" if is_aiperf else "genai-perf"
-        record = _record(label, tool, _metrics(get(value, "records") or value))
+        record = _record(label, tool, _metrics(get(value, "records") or value), Gpus.of_export(value))
         settings = get(value, "input_config")
         asked = number(settings, "loadgen", "concurrency")
         if not known(asked):
