@@ -87,6 +87,8 @@ def test_plain_lines_are_split():
         b"{}\n",
         b"\n",
         b'{"a": 1}\n{"c": 1}\n',
+        b'{"a": +1}\n',
+        b'{"a": 1}\n{"a": +0.5e1}\n',
     ],
 )
 def test_lines_laid_out_otherwise_are_not(lines):

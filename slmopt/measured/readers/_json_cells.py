@@ -101,18 +101,18 @@ def _numbers(values: Any) -> Floats:
     return found
 
 
-_ZERO, _MINUS, _POINT = b"0-."
+_ZERO, _MINUS, _POINT, _PLUS = b"0-.+"
 
 
 def _is_json(values: Any) -> bool:
-    """Whether texts that spell finite numbers spell them as JSON does: digits on both sides of a point, no zero before others."""
+    """Whether texts that spell finite numbers spell them as JSON does: digits on both sides of a point, no zero before others, no plus before all."""
     _, places, letters = values.buffers()
     ends = np.frombuffer(places, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
     ends = ends.astype(np.intp)
     text = np.frombuffer(letters, dtype=np.uint8)[: ends[-1]]
     begins, lasts = ends[:-1], ends[1:] - 1
     first = text.take(begins)
-    if (first == _POINT).any() or (text.take(lasts) == _POINT).any():
+    if ((first == _POINT) | (first == _PLUS)).any() or (text.take(lasts) == _POINT).any():
         return False
     digit = text - _ZERO < 10
     point = text == _POINT
