@@ -1,8 +1,6 @@
 """Roofline: on which side of the ridge does this model stand, and where does a larger batch take it?"""
 
-import streamlit as st
-
-from pages.ui import beside, parts, pins, state
+from pages.ui import beside, judging, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
@@ -19,8 +17,7 @@ from slmopt.words.sources import source_lines
 scenario = state.current()
 evaluation = evaluate(scenario)
 view = roofline_view(evaluation)
-# The rows of an upload that Measurements has set against this scenario.
-measured = st.session_state.get("_slmopt_measured_points", ())
+measured = judging.measured_points()
 if measured:
     state.not_of_the_scenario_alone()
 

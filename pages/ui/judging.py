@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -34,8 +35,8 @@ from slmopt.theory.roofline_points import MeasuredPoint
 from slmopt.words import measured_causes as causes
 from slmopt.words import measurements as words
 
-POINTS_KEY: Final = "_slmopt_measured_points"
-"""Where the roofline looks for measured points."""
+_POINTS: Final = "_slmopt_measured_points"
+"""The rows of the visitor's files that were judged last, and of which device the roofline shows them."""
 
 JUDGED_KEY: Final = "_slmopt_judged"
 """Where a report looks for the rows of the visitor's files as they were last judged."""
@@ -74,6 +75,25 @@ class Told:
 
     index: pd.Index
     facts: Facts
+
+
+@dataclass(frozen=True, eq=False)
+class OnTheRoofline:
+    """Judged rows and the device whose roofline shows them; the points themselves only when a page asks for them."""
+
+    rows: pd.DataFrame
+    device: str
+
+    @cached_property
+    def points(self) -> tuple[MeasuredPoint, ...]:
+        """Those rows as points."""
+        return tables.points(self.rows, self.device)
+
+
+def measured_points() -> tuple[MeasuredPoint, ...]:
+    """The visitor's rows that Measurements set against the scenario last, as points of its roofline."""
+    held: OnTheRoofline | None = st.session_state.get(_POINTS)
+    return () if held is None else held.points
 
 
 def sample(scenario: Scenario) -> Gathered:
@@ -115,7 +135,7 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario, bar: Bar) -> Gathe
     Draws the fields for facts that the files lack, and leaves measured points to the roofline.
     """
     if not files:
-        st.session_state[POINTS_KEY] = ()
+        st.session_state[_POINTS] = None
         st.session_state[JUDGED_KEY] = None
         return sample(scenario)
     key = tuple((label, file.digest) for label, file in files.items())
@@ -140,14 +160,11 @@ def gathered(files: Mapping[str, Upload], scenario: Scenario, bar: Bar) -> Gathe
     if unknown:
         st.markdown(causes.host_asked(unknown))
     st.session_state[JUDGED_KEY] = found
-    st.session_state[POINTS_KEY] = _points(found.ident, resolve(scenario).device.name, found)
+    device = resolve(scenario).device.name
+    held = st.session_state.get(_POINTS)
+    if held is None or held.rows is not found.rows or held.device != device:
+        st.session_state[_POINTS] = OnTheRoofline(found.rows, device)
     return found
-
-
-@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
-def _points(ident: str, device: str, _found: Gathered) -> tuple[MeasuredPoint, ...]:
-    del ident
-    return tables.points(_found.rows, device)
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False)
@@ -220,7 +237,8 @@ def _chosen(names: pd.Series, answers: Mapping[str, str]) -> pd.Categorical:
     places = [
         known.index(answers[str(name)]) if str(name) in answers else -1 for name in names.cat.categories
     ]
-    return pd.Categorical.from_codes(np.array([*places, -1])[names.cat.codes], pd.Index(known, dtype="str"))
+    codes = np.array([*places, -1], dtype=np.min_scalar_type(-len(known) - 1))[names.cat.codes]
+    return pd.Categorical.from_codes(codes, pd.Index(known, dtype="str"))
 
 
 def _misfits(answers: Answers, lacking: Lacking, reasons: pd.Series, params: pd.Series) -> tuple[str, ...]:

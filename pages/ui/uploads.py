@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -132,44 +133,57 @@ def _keep(name: str, content: bytes, bar: Bar) -> None:
             f"{name} is one too many: {MOST_FILES} files are kept at most, so remove some first."
         )
     text = f"Reading {marked(name, 60)}, {len(content) / 1e6:,.1f} MB …"
-    digest = hashlib.sha256(content).hexdigest()
     if len(content) < LONG_BYTES:
         with st.spinner(text, show_time=True):
-            found = Upload(digest, _parsed(digest, name, content))
+            found = _parsed(name, content)
     else:
         bar.tell(READING, 0.0, text)
         with telling(lambda share: bar.tell(READING, share, text)):
-            found = Upload(digest, _parsed(digest, name, content))
+            found = _parsed(name, content)
         bar.tell(READING, 1.0, text)
-    label = _label(name, digest, files)
+    label = _label(name, found.digest, files)
     files[label] = found
     if "columns guessed" in found.read.format:
         _offer(label, content)
     st.session_state[SHOWN] = list(dict.fromkeys([*st.session_state.get(SHOWN, []), label]))
 
 
-def _parsed(digest: str, name: str, content: bytes) -> ReadResult:
+def _parsed(name: str, content: bytes) -> Upload:
     """What a file says, kept by its content: a removed file that comes again is not read again.
 
     Streamlit's caches do not suit: what draws a bar may not run inside one.
     """
     kept: dict[tuple[str, str], ReadResult] = st.session_state.setdefault(_READ, {})
-    if (digest, name) in kept:
-        return kept[digest, name]
+    with ThreadPoolExecutor(1) as beside:
+        # A long file is read meanwhile, unless it may be one that was.
+        digesting = beside.submit(_digest, content)
+        if len(content) < LONG_BYTES or any(known == name for _, known in kept):
+            digest = digesting.result()
+            if (digest, name) in kept:
+                return Upload(digest, kept[digest, name])
+        found = _read(name, content)
+        digest = digesting.result()
+    kept[digest, name] = found
+    while len(kept) > _MOST_READ or (
+        len(kept) > 1 and sum(len(read.rows) for read in kept.values()) > _MOST_ROWS
+    ):
+        kept.pop(next(iter(kept)))
+    return Upload(digest, found)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read(name: str, content: bytes) -> ReadResult:
     try:
-        found = read_benchmark(name, content)
+        return read_benchmark(name, content)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError) as error:
         # A reader's own mistake: the other files must not pay for it.
         _log.exception("reading %r failed", name)
         raise UnreadableFile(
             f"{name} could not be read ({type(error).__name__}); export it as CSV and try again."
         ) from error
-    kept[digest, name] = found
-    while len(kept) > _MOST_READ or (
-        len(kept) > 1 and sum(len(read.rows) for read in kept.values()) > _MOST_ROWS
-    ):
-        kept.pop(next(iter(kept)))
-    return found
 
 
 def _label(name: str, digest: str, files: Mapping[str, Upload]) -> str:

@@ -107,7 +107,7 @@ def passes(rows: pd.DataFrame, facts: Facts | None = None) -> FitRows:
     sound &= ~(rows["spread"].to_numpy(dtype=np.float64) > MOST_SPREAD)
     parts = [
         _points(rows, claimed.at(at), at, found)
-        for at, found in each_kind(rows, said, np.flatnonzero(sound))
+        for at, found in each_kind(rows, said, sound)
         if found.setup is not None and found.devices == 1 and not found.by_count and not found.split
     ]
     return FitRows.joined(parts) if parts else _EMPTY

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from slmopt.measured.distinct import distinct, kept
@@ -24,11 +25,17 @@ def duplicates(rows: pd.DataFrame) -> list[Finding]:
     timed = np.logical_or.reduce([~np.isnan(numbers(rows, name)) for name in _TIMES])
     # Times of single requests, often whole milliseconds, may well agree.
     alike = (rows["statistic"] == "single").to_numpy() & rows["timestamp"].isna().to_numpy()
-    # Nearly all rows differ in their times, so the other columns are looked at only where those agree.
-    codes, first = distinct((rows[name] for name in _TIMES), len(rows))
-    again = np.bincount(codes, minlength=len(first))[codes] > 1
-    if again.any():
-        again[again] = rows.loc[again, list(_SAME)].duplicated().to_numpy()
+    # Nearly all rows differ in their times, so what else they say is looked at only where those agree.
+    left: npt.NDArray[np.int64] | None = None
+    for name in _TIMES:
+        values = numbers(rows, name) if left is None else numbers(rows, name)[left]
+        codes, first = distinct([values], len(values))
+        if len(first) > 1:
+            same = np.flatnonzero(np.bincount(codes)[codes] > 1)
+            left = same if left is None else left[same]
+    again = np.zeros(len(rows), dtype=bool)
+    few = rows[list(_SAME)] if left is None else rows[list(_SAME)].iloc[left]
+    again[slice(None) if left is None else left] = few.duplicated().to_numpy()
     again &= timed & ~alike
     return [Finding("duplicates", int(again.sum()))] if again.any() else []
 

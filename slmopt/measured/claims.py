@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from slmopt.measured.distinct import lean
 from slmopt.measured.pieces import each_piece
 from slmopt.theory.speculation import expected_tokens
 
@@ -64,7 +65,7 @@ def claims(rows: pd.DataFrame, batch: float | None = None) -> Claims:
             values[piece] = getattr(one, name)
 
     each_piece(size, claim)
-    return Claims(**found)
+    return Claims(**{name: lean(values) for name, values in found.items()})
 
 
 def _claims(n: _Columns, batch: float | None) -> Claims:

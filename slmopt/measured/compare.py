@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from slmopt.measured.claims import claims
-from slmopt.measured.distinct import distinct, kept, members, once
+from slmopt.measured.distinct import distinct, kept, members, once, texts_in_use
 from slmopt.measured.judged import Columns
 from slmopt.measured.match import match_device, match_weights
 from slmopt.measured.placed import Facts, Place, Row, place
@@ -67,23 +67,23 @@ def compare(rows: pd.DataFrame, facts: Facts | None = None) -> Comparison:
     claimed = claims(rows, said.batch)
     judged = ~claimed.no_speed
     columns = Columns(rows, claimed)
-    for at, found in each_kind(rows, said, np.flatnonzero(judged)):
+    for at, found in each_kind(rows, said, judged):
         columns.fill(at, found)
     why = "states no speed of decode or prefill, so there is nothing to hold against a ceiling"
     skipped = rows.loc[~judged, ["source_file", "row"]].astype("str").assign(why=why).reset_index(drop=True)
     return Comparison(kept(columns.table(), judged), skipped, columns.needs(judged))
 
 
-def each_kind(rows: pd.DataFrame, facts: Facts, among: Ints) -> Iterator[tuple[Ints, Place]]:
-    """The positions of rows of one kind (model, formats, device, tool), and what they ran; for each kind among these rows."""
+def each_kind(rows: pd.DataFrame, facts: Facts, some: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, Place]]:
+    """The positions of rows of one kind (model, formats, device, tool), and what they ran; for each kind among some rows."""
     several = _several_devices(rows)
     kinds = _kinds(rows)
-    whole = len(among) == len(rows)
-    columns = (column if whole else column[among] for column in kinds.values())
-    codes, first = distinct(columns, len(among))
+    among = None if some.all() else np.flatnonzero(some)
+    columns = (column if among is None else column[among] for column in kinds.values())
+    codes, first = distinct(columns, len(rows) if among is None else len(among))
     for at, one in zip(members(codes, len(first)), first, strict=True):
-        row = _row({name: column[among[one]] for name, column in kinds.items()})
-        yield at if whole else among[at], place(row, facts, several_devices=several)
+        row = _row({name: column[one if among is None else among[one]] for name, column in kinds.items()})
+        yield at if among is None else among[at], place(row, facts, several_devices=several)
 
 
 def _kinds(rows: pd.DataFrame) -> dict[str, Any]:
@@ -118,7 +118,5 @@ def _row(kind: Mapping[str, Any]) -> Row:
 def _several_devices(rows: pd.DataFrame) -> bool:
     """Whether the file names at least two devices that presets know."""
     presets = library().devices
-    found = {
-        match.id for name in rows["device"].dropna().unique() if (match := match_device(presets, str(name)))
-    }
+    found = {match.id for name in texts_in_use(rows["device"]) if (match := match_device(presets, name))}
     return len(found) > 1

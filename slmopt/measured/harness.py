@@ -50,8 +50,13 @@ def percentile(values: Sequence[float] | npt.NDArray[np.float64], fraction: floa
     """
     if not len(values):
         return None
-    at = min(len(values) - 1, int(fraction * len(values)))
+    at = place_of(fraction, len(values))
     return float(np.partition(np.asarray(values, dtype=np.float64), at)[at])
+
+
+def place_of(fraction: float, count: int) -> int:
+    """Which of so many sorted values :func:`percentile` takes."""
+    return min(count - 1, int(fraction * count))
 
 
 def bench(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from slmopt.measured.ceilings import ceilings
 from slmopt.measured.claims import Claims, says
-from slmopt.measured.distinct import once
+from slmopt.measured.distinct import distinct, once, taken
 from slmopt.measured.pieces import each_piece
 from slmopt.measured.placed import SIZE_ROOM, Place
 from slmopt.measured.timed import Shapes, Work
@@ -54,13 +54,15 @@ class Columns:
             each_piece(len(at), lambda piece: self._unplaced(at[piece], number))
             return
         whole = len(at) == len(self.rows)
-        stated, chunks = (self._stated(name, at) for name in ("weight_bytes", "chunk_tokens"))
+        stated, chunks = (
+            taken(self.rows[name].to_numpy(dtype=np.float64), at) for name in ("weight_bytes", "chunk_tokens")
+        )
         with np.errstate(invalid="ignore"):
             ratio = once(lambda size: np.where(size > 0, size / found.format_bytes, 1.0), stated)
         claim = self.claimed
         names = ("batch", "depth", "prompt", "output", "together", "one_of_many")
         batch, depth, prompt, output, together, one_of_many = (
-            getattr(claim, name) if whole else getattr(claim, name)[at] for name in names
+            taken(getattr(claim, name), at) for name in names
         )
         shapes = Shapes(batch, depth, prompt, output, ratio, once(np.nan_to_num, chunks))
         held = ceilings(found, shapes, together, one_of_many)
@@ -72,11 +74,6 @@ class Columns:
             self._judge(rows, number, claim.at(rows), held.at(piece), sizes, offloaded[piece])
 
         each_piece(len(at), judge_piece)
-
-    def _stated(self, name: str, at: Ints) -> Floats:
-        """A column of these rows; of one number in the memory of one where the table has it so."""
-        values = self.rows[name].to_numpy(dtype=np.float64)
-        return values[: len(at)] if values.strides == (0,) or len(at) == len(values) else values[at]
 
     def _unplaced(self, at: Ints, number: int) -> None:
         """Rows that nothing is known to hold against."""
@@ -203,8 +200,9 @@ class Columns:
             keys[piece] = found
 
         each_piece(len(keys), key)
-        codes, known = pd.factorize(keys)
-        return _from_codes(codes, ["|".join(self._note_codes(int(value), tuple(flags))) for value in known])
+        codes, first = distinct([keys], len(keys))
+        known = keys[first].tolist()
+        return _from_codes(codes, ["|".join(self._note_codes(value, tuple(flags))) for value in known])
 
     def _note_codes(self, key: int, flags: tuple[str, ...]) -> list[str]:
         kind, noisy = divmod(key >> len(flags), _MOST_PERCENT)
@@ -279,5 +277,6 @@ def _from_codes(codes: npt.NDArray[Any], texts: Sequence[str | None]) -> Texts:
     """A column of few different texts; None is missing."""
     known = list(dict.fromkeys(text for text in texts if text is not None))
     at = {text: place for place, text in enumerate(known)}
-    place_of = np.array([*(-1 if text is None else at[text] for text in texts), -1], dtype=np.int64)
-    return pd.Categorical.from_codes(place_of[codes], pd.Index(known, dtype="str"))
+    places = [*(-1 if text is None else at[text] for text in texts), -1]
+    place_of = np.array(places, dtype=np.min_scalar_type(-len(known) - 1))
+    return pd.Categorical.from_codes(place_of[codes], pd.Index(known, dtype="str"), validate=False)

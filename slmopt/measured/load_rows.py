@@ -53,10 +53,14 @@ class Requests:
 
     def at(self, where: npt.NDArray[np.bool_]) -> Requests:
         """These requests only."""
-        if where.all():
+        count = int(np.count_nonzero(where))
+        if count == len(where):
             return self
-        kept = {name: values[where] for name, values in self.numbers.items()}
-        return Requests(self.kind[where], self.level[where], self.error[where], kept)
+        first = int(np.argmax(where))
+        # Requests of a level mostly follow each other, and a stretch is no copy.
+        rows = slice(first, first + count) if where[first : first + count].all() else where
+        kept = {name: values[rows] for name, values in self.numbers.items()}
+        return Requests(self.kind[rows], self.level[rows], self.error[rows], kept)
 
 
 def _texts(values: Iterable[object]) -> Texts:

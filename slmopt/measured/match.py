@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from slmopt.specs.blocks import BLOCKS, block_bits
@@ -163,12 +164,14 @@ def _by_name(presets: Mapping[str, Model], texts: list[str]) -> Model | None:
     return presets[idents.pop()] if len({_shape(presets[i]) for i in idents}) == 1 else None
 
 
-def _words(text: str) -> list[str]:
+# Presets' names are split for every kind of row, which takes 10 ms for all of them.
+@lru_cache(maxsize=4096)
+def _words(text: str) -> tuple[str, ...]:
     """A name's words: of a path the last part; "qwen2.5" is "qwen" and "2.5", "7b.q4_0" is "7b" and "q4_0"."""
     last = re.split(r"[\\/]", text.lower())[-1]
     apart = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", last.replace(":", "-"))
     found = re.findall(r"[a-z0-9.]+(?:_[a-z0-9]+)*", apart)
-    return [part for word in found for part in _apart(word)]
+    return tuple(part for word in found for part in _apart(word))
 
 
 def _apart(word: str) -> list[str]:
@@ -176,7 +179,7 @@ def _apart(word: str) -> list[str]:
     return [split[1], split[2]] if split else [word]
 
 
-def _contains(words: list[str], wanted: list[str]) -> bool:
+def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
     """Whether ``wanted`` stands in ``words`` in order, and no other word changes the model's shape."""
     rest = list(wanted)
     for word in words:
@@ -253,11 +256,12 @@ def _sizes(words: set[str]) -> set[str]:
     return {word for word in words if re.fullmatch(r"\d+gb", word)}
 
 
-def _device_words(name: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _device_words(name: str) -> tuple[str, ...]:
     text = re.sub(r"\([^)]*\)", " ", name.lower())
     text = re.sub(r"(\d+)\s*(?:gb|gib)\b", r"\1gb", text)
     words = re.findall(r"[a-z0-9.+]+", text)
-    return [_SAME.get(word, word) for word in words if word not in _MAKERS]
+    return tuple(_SAME.get(word, word) for word in words if word not in _MAKERS)
 
 
 _LEAST: Final = {

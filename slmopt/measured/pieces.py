@@ -6,11 +6,14 @@ A sum over a million rows that is written to memory and read again for each of i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from itertools import pairwise
+from typing import Final, TypeVar
 
 from slmopt.measured.text import any_number
+
+T = TypeVar("T")
 
 PIECE: Final = 1 << 15
 """Rows of a piece; one column of it is a quarter of a megabyte."""
@@ -21,7 +24,12 @@ _FEW: Final = 4
 
 def each_piece(size: int, work: Callable[[slice], None]) -> None:
     """Do ``work`` for every piece of so many rows; pieces may be worked on at the same time."""
-    parts = [slice(begin, min(begin + PIECE, size)) for begin in range(0, size, PIECE)]
+    each_part([*range(0, size, PIECE), size], work)
+
+
+def each_part(bounds: Sequence[int], work: Callable[[slice], None]) -> None:
+    """The same for parts that begin and end at these bounds."""
+    parts = [slice(begin, end) for begin, end in pairwise(bounds)]
     if len(parts) <= _FEW:
         for part in parts:
             work(part)
@@ -30,3 +38,11 @@ def each_piece(size: int, work: Callable[[slice], None]) -> None:
         # What NumPy says of odd numbers is told to each thread anew.
         for done in [pool.submit(any_number(work), part) for part in parts]:
             done.result()
+
+
+def at_once(size: int, works: Iterable[Callable[[], T]]) -> list[T]:
+    """What each of several works on columns of so many rows gives; long ones are worked on at the same time."""
+    if size <= _FEW * PIECE:
+        return [work() for work in works]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return [done.result() for done in [pool.submit(any_number(work)) for work in works]]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from slmopt.measured.distinct import alike
+from slmopt.measured.distinct import alike, lean
+from slmopt.measured.pieces import at_once
 from slmopt.measured.table_columns import COLUMNS, DTYPES, NAMES, Kind
 
 SKIPPED_NAMES: Final[tuple[str, ...]] = ("source_file", "row", "why")
@@ -107,16 +108,18 @@ def concat_rows(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
         return empty_rows()
     if len(filled) == 1:
         return filled[0].reset_index(drop=True)
-    data: dict[str, object] = {}
-    for name, dtype in DTYPES.items():
-        parts = [frame[name] for frame in filled]
-        if dtype == "category":
-            data[name] = pd.api.types.union_categoricals(parts)
-        elif dtype == "float64":
-            data[name] = _joined([part.to_numpy() for part in parts])
-        else:
-            data[name] = pd.concat(parts, ignore_index=True)
-    return pd.DataFrame(data, copy=False)
+    works = [partial(_stacked, [frame[name] for frame in filled], dtype) for name, dtype in DTYPES.items()]
+    columns = at_once(sum(map(len, filled)), works)
+    return pd.DataFrame(dict(zip(DTYPES, columns, strict=True)), copy=False)
+
+
+def _stacked(parts: list[pd.Series], dtype: Kind) -> object:
+    """Parts of a column of that type, one behind the other."""
+    if dtype == "category":
+        return pd.api.types.union_categoricals(parts)
+    if dtype == "float64":
+        return _joined([part.to_numpy() for part in parts])
+    return pd.concat(parts, ignore_index=True)
 
 
 def _joined(parts: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
@@ -149,7 +152,7 @@ def _typed(values: object, dtype: Kind, size: int) -> object:
         if values is None or not _is_array(values):
             # One number in the memory of one, since most columns of a file are of this kind.
             return np.broadcast_to(np.float64(np.nan if values is None else values), size)  # type: ignore[arg-type]
-        return pd.Series(values, dtype="float64", copy=False).to_numpy()
+        return lean(pd.Series(values, dtype="float64", copy=False).to_numpy())
     if dtype == "datetime64[us]":
         if values is None or not _is_array(values):
             return np.full(size, np.datetime64("NaT" if values is None else values, "us"))  # type: ignore[call-overload]

@@ -87,8 +87,6 @@ def decode(name: str, content: bytes) -> Document:
         if content.startswith(magic):
             raise UnreadableFile(f"{name} {sentence}.")
     data, warnings = _utf8(name, content)
-    if not data.isascii():
-        data = data.replace(_BOM, b"")
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")
     if not data[:_STEP].strip() and not data.strip():
@@ -101,23 +99,29 @@ def decode(name: str, content: bytes) -> Document:
 
 
 def _utf8(name: str, content: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The bytes in UTF-8, and what had to be assumed about their encoding."""
+    """The bytes in UTF-8 without marks of their order, and what had to be assumed about their encoding."""
     utf16 = _utf16_order(content)
     if utf16:
         # A cut file may end in half a character.
-        return content.decode(utf16, "ignore").encode("utf-8", "ignore"), ()
+        return _encoded(content.decode(utf16, "ignore")), ()
     if content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return content.decode("utf-32", "ignore").encode("utf-8", "ignore"), ()
+        return _encoded(content.decode("utf-32", "ignore")), ()
     _refuse_binary(name, content)
-    whole = len(content) if content.isascii() else _utf8_length(content)
+    if content.isascii():
+        return content, ()
+    whole = _utf8_length(content)
     if whole is not None:
-        return content[:whole], ()
+        return content[:whole].replace(_BOM, b""), ()
     text = content.decode("cp1252", "replace")
     lost = text.count("\ufffd")
     warning = f"{name} is not UTF-8; it was read as Windows-1252" + (
         f", {lost} characters were lost." if lost else "."
     )
-    return text.encode("utf-8"), (warning,)
+    return _encoded(text), (warning,)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "ignore").replace(_BOM, b"")
 
 
 def _utf16_order(content: bytes) -> str:

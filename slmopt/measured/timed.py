@@ -8,6 +8,7 @@ that have them in common are added up once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slmopt.measured.distinct import distinct
+from slmopt.measured.pieces import PIECE, each_part
 from slmopt.specs.setup import Setup
 from slmopt.theory.forward import Group
 from slmopt.theory.roof import Roof
@@ -48,8 +50,17 @@ class Shapes:
 
     def distinct(self) -> tuple[Shapes, Ints]:
         """The different rows among them, and for each row which of these it is."""
-        codes, first = distinct((getattr(self, name) for name in self.__slots__), len(self.batch))
-        return Shapes(*(getattr(self, name)[first] for name in self.__slots__)), codes
+        codes, first = distinct(self.columns, len(self.batch))
+        return self.at(first), codes
+
+    @property
+    def columns(self) -> tuple[Floats, ...]:
+        """All of them."""
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def at(self, rows: Ints) -> Shapes:
+        """These rows only."""
+        return Shapes(*(column[rows] for column in self.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +96,8 @@ class Sums:
     end: Ints
 
     @classmethod
-    def of(cls, shapes: Shapes) -> Sums | None:
-        """The rows' places; None where a row has parts of tokens, or where step by step is less."""
+    def of(cls, shapes: Shapes, times: Ints) -> Sums | None:
+        """The rows' places; None where a row has parts of tokens, or where step by step is less, each as often as ``times`` says."""
         low = float(shapes.depth.min())
         # From the lowest depth on: added to a depth of 2^53 or more, a step is lost in rounding.
         reach = float((shapes.depth - low + shapes.output).max())
@@ -97,7 +108,7 @@ class Sums:
         lane, first = distinct((shapes.batch, shapes.weight_ratio), len(shapes.batch))
         width = int(reach)
         points = width * len(first)
-        if points > min(MOST_POINTS, float(np.minimum(shapes.output, MOST_STEPS).sum())):
+        if points > min(MOST_POINTS, float((np.minimum(shapes.output, MOST_STEPS) * times).sum())):
             return None
         begin = lane * (width + 1) + (shapes.depth - low).astype(np.int64)
         end = begin + shapes.output.astype(np.int64)
@@ -118,59 +129,49 @@ class Sums:
 
 
 class Rows:
-    """The timed work of rows, looked at once for however many roofs it is held against."""
+    """The timed work of rows, looked at once for however many roofs it is held against.
 
-    def __init__(self, shapes: Shapes) -> None:
+    A row may stand for several of its shape: ``times`` says for how many.
+    """
+
+    def __init__(self, shapes: Shapes, times: Ints | None = None) -> None:
         self.size = len(shapes.batch)
         after = replace(shapes, depth=shapes.depth + shapes.prompt)
         generated = bool((shapes.output > 0).any())
-        self.sums = Sums.of(after) if generated else None
+        often = np.ones(self.size, dtype=np.int64) if times is None else times
+        self.sums = Sums.of(after, often) if generated else None
         self.shapes: Shapes | None = None
         if (shapes.prompt > 0).any() or (generated and self.sums is None):
             self.shapes, self.codes = shapes.distinct()
 
-    def held(self, setup: Setup, first: Roof, later: Roof) -> Held:
-        """The rows under roofs: prompts under the one, what follows them under the other."""
+    def work(self, setup: Setup, first: Roof, later: Roof) -> Work:
+        """Each row's work: its prompt under the first roof, what follows under the other."""
+        return Work(**self._columns(setup, first, later, Work.__slots__))
+
+    def seconds(self, setup: Setup, first: Roof, later: Roof) -> Floats:
+        """Each row's least time."""
+        return self._columns(setup, first, later, ("seconds",))["seconds"]
+
+    def _columns(self, setup: Setup, first: Roof, later: Roof, names: Sequence[str]) -> dict[str, Floats]:
         alone: Work | None = None
         if self.shapes is not None:
             alone = prefill_work(setup, first, self.shapes)
             if self.sums is None:
                 after = replace(self.shapes, depth=self.shapes.depth + self.shapes.prompt)
                 alone += decode_work(setup, later, after)
-        return Held(self, alone, None if self.sums is None else self.sums.work(setup, later))
+        grown = None if self.sums is None else self.sums.work(setup, later)
+        return {name: self._column(name, alone, grown) for name in names}
 
-    def work(self, setup: Setup, first: Roof, later: Roof) -> Work:
-        """Each row's work."""
-        return self.held(setup, first, later).work(slice(None))
-
-    def seconds(self, setup: Setup, first: Roof, later: Roof) -> Floats:
-        """Each row's least time."""
-        return self.held(setup, first, later).column("seconds", slice(None))
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Rows under two roofs: what the different shapes among them take, and the running sums of their steps."""
-
-    rows: Rows
-    alone: Work | None
-    grown: Work | None
-
-    def work(self, piece: slice) -> Work:
-        """The work of these rows."""
-        return Work(*(self.column(name, piece) for name in Work.__slots__))
-
-    def column(self, name: str, piece: slice) -> Floats:
-        """One column of it."""
+    def _column(self, name: str, alone: Work | None, grown: Work | None) -> Floats:
         parts: list[Floats] = []
-        if self.alone is not None:
-            parts.append(getattr(self.alone, name)[self.rows.codes[piece]])
-        if self.grown is not None:
-            assert self.rows.sums is not None
-            sums: Floats = getattr(self.grown, name)
-            parts.append(sums[self.rows.sums.end[piece]] - sums[self.rows.sums.begin[piece]])
+        if alone is not None:
+            parts.append(getattr(alone, name)[self.codes])
+        if grown is not None:
+            assert self.sums is not None
+            sums: Floats = getattr(grown, name)
+            parts.append(sums[self.sums.end] - sums[self.sums.begin])
         if not parts:
-            return np.zeros(len(range(self.rows.size)[piece]))
+            return np.zeros(self.size)
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
@@ -183,15 +184,29 @@ def decode_work(setup: Setup, roof: Roof, shapes: Shapes) -> Work:
     steps = np.maximum(shapes.output, 0.0)
     most = MOST_STEPS if np.minimum(steps, MOST_STEPS).sum() <= MOST_POINTS else FEWER_STEPS
     points = np.minimum(np.ceil(steps), most).astype(np.int64)
-    rows = np.repeat(np.arange(len(steps)), points)
-    starts = np.cumsum(points) - points
-    at = np.arange(len(rows)) - starts[rows]
-    share = steps[rows] / points[rows]
-    past = shapes.depth[rows] + (at + 0.5) * share - 0.5
-    group = Group(batch=shapes.batch[rows], new=1.0, past=np.maximum(past, 0.0), logits=1.0)
-    step = _pass(setup, roof, [group], shapes.weight_ratio[rows], share)
-    sums = (np.bincount(rows, getattr(step, name), len(steps)) for name in Work.__slots__)
-    return Work(*(np.asarray(total, dtype=np.float64) for total in sums))
+    found = {name: np.empty(len(steps)) for name in Work.__slots__}
+
+    def add_up(part: slice) -> None:
+        rows = np.repeat(np.arange(part.stop - part.start), points[part])
+        starts = np.cumsum(points[part]) - points[part]
+        at = np.arange(len(rows)) - starts[rows]
+        share = steps[part][rows] / points[part][rows]
+        past = shapes.depth[part][rows] + (at + 0.5) * share - 0.5
+        group = Group(batch=shapes.batch[part][rows], new=1.0, past=np.maximum(past, 0.0), logits=1.0)
+        step = _pass(setup, roof, [group], shapes.weight_ratio[part][rows], share)
+        for name, sums in found.items():
+            sums[part] = np.bincount(rows, getattr(step, name), len(starts))
+
+    each_part(_bounds(points), add_up)
+    return Work(**found)
+
+
+def _bounds(points: Ints) -> list[int]:
+    """Where parts of rows begin and end that have about a piece's number of points each."""
+    reached = np.cumsum(points)
+    pieces = -(-int(reached[-1]) // PIECE) if len(reached) else 0
+    cuts = np.searchsorted(reached, np.arange(1, pieces) * PIECE)
+    return [0, *np.unique(cuts[cuts > 0]).tolist(), len(points)]
 
 
 def prefill_work(setup: Setup, roof: Roof, shapes: Shapes) -> Work:

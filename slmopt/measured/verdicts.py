@@ -152,7 +152,8 @@ def _reasons(e: Evidence, verdict: Ints) -> Ints:
     }
     bits = e.lost.copy()
     for name, where in held.items():
-        bits |= np.where(where, BIT[name], 0)
+        if where.any():
+            bits |= np.where(where, BIT[name], 0)
     return bits
 
 

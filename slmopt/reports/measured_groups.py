@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from slmopt.figures.measured_marks import Binds, Group, Mark, Panel
 from slmopt.figures.named import Named
 from slmopt.measured.distinct import distinct, kept, members, texts_in_use
+from slmopt.measured.medians import median
+from slmopt.measured.pieces import at_once
 from slmopt.reports.formulas import safe
 from slmopt.words import measured_rows as words
 from slmopt.words.timed_names import named
@@ -67,34 +71,50 @@ def groups(rows: pd.DataFrame) -> list[Named[Group]]:
     if known.empty:
         return []
     keys = ["model", "weights"] + (["device"] if len(texts_in_use(known["device"])) > 1 else [])
-    prefill = (known["phase"] == "prefill").to_numpy()
     codes, first = distinct((known[name] for name in keys), len(known))
     ends = [tuple(str(known[name].iloc[at]) for name in keys) for at in first]
+    prefill = (known["phase"] == "prefill").to_numpy()
+    places = members(2 * codes + prefill, 2 * len(ends))
     if single:
         # Few rows are gone through one by one, for which categories are slow.
         known = known.astype(dict.fromkeys(known.select_dtypes("category").columns, object))
-    known = known.assign(
-        panel=pd.Categorical.from_codes(prefill.astype(np.int8), pd.Index(["decode", "prefill"]))
-    )
-    parts = {key: known.iloc[at] for key, at in zip(ends, members(codes, len(ends)), strict=True)}
+    parts = {
+        key: dict(zip(_PANELS, pair, strict=True))
+        for key, pair in zip(ends, zip(places[::2], places[1::2], strict=True), strict=True)
+    }
     longest: dict[str, list[tuple[bool, float]]] = {}
     for key, part in parts.items():
-        longest.setdefault(key[0], []).append(_pass_time(part))
-    size = {key: (_longest(longest[key[0]]), _pass_time(part)[1]) for key, part in parts.items()}
+        longest.setdefault(key[0], []).append(_pass_time(known, part))
+    size = {key: (_longest(longest[key[0]]), _pass_time(known, part)[1]) for key, part in parts.items()}
     order = sorted(parts, key=lambda key: size[key], reverse=True)
+    shown, rest = set(order), []
     if len(order) > MOST_GROUPS:
-        kept_keys = set(sorted(order, key=lambda key: -len(parts[key]))[: MOST_GROUPS - 1])
-        rest = pd.concat([parts[key] for key in order if key not in kept_keys])
-        shown = [_group(key, parts[key], single=single) for key in order if key in kept_keys]
-        name = f"{len(order) - len(kept_keys)} others"
-        return [*shown, Named(name, Group("", tuple(_marks(rest, "others", single=False))))]
-    return [_group(key, parts[key], single=single) for key in order]
+        shown = set(sorted(order, key=lambda key: -sum(map(len, parts[key].values())))[: MOST_GROUPS - 1])
+        rest = [parts[key] for key in order if key not in shown]
+    works = [partial(_group, key, known, parts[key], single=single) for key in order if key in shown]
+    found = at_once(len(known), works)
+    if rest:
+        together = {panel: np.concatenate([part[panel] for part in rest]) for panel in _PANELS}
+        marks = _marks(known, together, "others", single=False)
+        found.append(Named(f"{len(rest)} others", Group("", tuple(marks))))
+    return found
 
 
-def _pass_time(rows: pd.DataFrame) -> tuple[bool, float]:
+_PANELS: Final[tuple[Panel, Panel]] = ("decode", "prefill")
+
+_Places = Mapping[Panel, npt.NDArray[np.int64]]
+"""The positions of a group's rows in each panel."""
+
+
+def _of(rows: pd.DataFrame, name: str, at: npt.NDArray[np.int64]) -> pd.Series:
+    """A column of these rows; itself, and no copy of it, where they are all."""
+    return rows[name] if len(at) == len(rows) else rows[name].iloc[at]
+
+
+def _pass_time(rows: pd.DataFrame, part: _Places) -> tuple[bool, float]:
     """Seconds of the longest pass at best, of decode where it was measured, and whether it was."""
-    decode = (rows["panel"] == "decode").to_numpy()
-    return bool(decode.any()), float((rows["pass_s"][decode] if decode.any() else rows["pass_s"]).max())
+    decode = len(part["decode"]) > 0
+    return decode, float(_of(rows, "pass_s", part["decode" if decode else "prefill"]).max())
 
 
 def _longest(found: Sequence[tuple[bool, float]]) -> float:
@@ -103,26 +123,24 @@ def _longest(found: Sequence[tuple[bool, float]]) -> float:
     return max(decode or [seconds for _, seconds in found])
 
 
-def _group(key: tuple[Any, ...], rows: pd.DataFrame, *, single: bool) -> Named[Group]:
+def _group(key: tuple[Any, ...], rows: pd.DataFrame, part: _Places, *, single: bool) -> Named[Group]:
     name = words.group_name(key[0], key[1])
     if len(key) > 2:
         name = f"{name}\n{words.short(key[2])}"
-    return Named(
-        name, Group(str(key[0]), tuple(_marks(rows, name, single=single)), words.format_name(key[1]))
-    )
+    marks = _marks(rows, part, name, single=single)
+    return Named(name, Group(str(key[0]), tuple(marks), words.format_name(key[1])))
 
 
-def _marks(rows: pd.DataFrame, name: str, *, single: bool) -> list[Mark]:
+def _marks(rows: pd.DataFrame, part: _Places, name: str, *, single: bool) -> list[Mark]:
     found: list[Mark] = []
-    panels: tuple[Panel, ...] = ("decode", "prefill")
-    for panel in panels:
-        part = kept(rows, rows["panel"] == panel)
-        if single and len(part) <= MOST_IN_A_GROUP:
+    for panel, at in part.items():
+        if single and len(at) <= MOST_IN_A_GROUP:
             found += [
-                _row_mark(row, panel, name, alone=len(part) == 1) for row in part.itertuples(index=False)
+                _row_mark(row, panel, name, alone=len(at) == 1)
+                for row in rows.iloc[at].itertuples(index=False)
             ]
-        elif len(part):
-            found.append(_median_mark(part, panel, name))
+        elif len(at):
+            found.append(_median_mark(rows, at, panel, name))
     return found
 
 
@@ -142,22 +160,23 @@ def _row_mark(row: Any, panel: Panel, name: str, *, alone: bool) -> Mark:
     )
 
 
-def _median_mark(rows: pd.DataFrame, panel: Panel, name: str) -> Mark:
-    shares = rows["fraction"].to_numpy(dtype=np.float64)
-    ends = (0.1, 0.9) if len(rows) >= _QUANTILES_FROM else (0.0, 1.0)
+def _median_mark(rows: pd.DataFrame, at: npt.NDArray[np.int64], panel: Panel, name: str) -> Mark:
+    count = len(at)
+    shares = _of(rows, "fraction", at).to_numpy(dtype=np.float64)
+    ends = (0.1, 0.9) if count >= _QUANTILES_FROM else (0.0, 1.0)
     low, share, high = (float(value) for value in np.quantile(shares, [ends[0], 0.5, ends[1]]))
-    usual = (float(rows["p10"].median()), float(rows["p90"].median()))
+    usual = (median(_of(rows, "p10", at)), median(_of(rows, "p90", at)))
     return Mark(
         panel,
         share,
         low,
         high,
         usual,
-        rows=len(rows),
-        above=int((rows["verdict"] == "above_ceiling").sum()),
-        side=_side(texts_in_use(rows["bound"])),
+        rows=count,
+        above=int((_of(rows, "verdict", at) == "above_ceiling").sum()),
+        side=_side(texts_in_use(_of(rows, "bound", at))),
         hover=words.group_hover(
-            len(rows), name.replace("\n", ", "), (low, share, high), usual, tenths=ends[0] > 0
+            count, name.replace("\n", ", "), (low, share, high), usual, tenths=ends[0] > 0
         ),
     )
 

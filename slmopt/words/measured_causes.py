@@ -11,7 +11,7 @@ from typing import Final
 
 import pandas as pd
 
-from slmopt.measured.distinct import kept, texts_in_use
+from slmopt.measured.distinct import kept
 from slmopt.words import numbers as n
 from slmopt.words.measured_rows import marked
 
@@ -166,11 +166,6 @@ def asked_label(kind: str, names: Sequence[str]) -> str:
             f"{what} of {len(names):,} others: {marked(', '.join(name or 'unnamed' for name in names), 60)}"
         )
     return f"{what} of {marked(names[0], 60)}" if names[0] else f"{what} of rows that name none"
-
-
-def distinct(column: pd.Series) -> list[str]:
-    """The different texts of a column."""
-    return texts_in_use(column)
 
 
 def count(number: int, what: str) -> str:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from slmopt.measured.distinct import kept
+from slmopt.measured.distinct import distinct, kept, one_of, texts_in_use
+from slmopt.measured.medians import median
 from slmopt.measured.verdicts import NOISY
 from slmopt.words import numbers as n
 from slmopt.words.measured_causes import (
@@ -23,12 +25,12 @@ from slmopt.words.measured_causes import (
     SLOW,
     SLOW_CAUSES,
     count,
-    distinct,
     explanation,
     listed,
     top_reason,
 )
 from slmopt.words.measured_rows import group_name, marked, row_name, short
+from slmopt.words.measured_sizes import SIZES, small_and_large
 from slmopt.words.timed_names import CARRIED, named
 
 Tiles = list[tuple[str, str, str, str]]
@@ -44,13 +46,9 @@ PHASE_WORDS: Final = {
     "mixed": "whole runs",
 }
 
-_SIZES: Final = ["model", "weights", "context", "fraction", "pass_s"]
-_NEEDED: Final = [*_SIZES, "source_file", "phase", "device", "tool", "p50", "spread", "bound", "verdict", "reasons", "origin"]  # fmt: skip
+_NEEDED: Final = [*SIZES, "source_file", "phase", "tool", "p50", "bound", "verdict", "reasons", "origin"]
 
-_SMALL_AGAINST_LARGE = 0.7
 _FAR_BELOW_USUAL = 0.7
-# Beyond this even the reference measurements reach most of the bandwidth.
-_SMALL_PASS_S = 10e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +80,11 @@ def said(rows: pd.DataFrame, files: int, needs: Sequence[str] = (), *, sample: b
 
 def scenario_line(rows: pd.DataFrame, files: int, *, sample: bool) -> str:
     """What the page is about: rows, files, tools, and the devices that they are held against."""
-    tools = listed([marked(name) for name in distinct(rows["tool"])], "and")
+    tools = listed([marked(name) for name in texts_in_use(rows["tool"])], "and")
     parts = [f"{count(len(rows), 'row')}, {count(files, 'file')}{' of ' if tools else ''}{tools}"]
     if sample:
         parts.append("**sample: this project's own sweep on a two-core machine**")
-    devices = distinct(rows["device"])
+    devices = texts_in_use(rows["device"])
     if devices:
         parts.append(listed([marked(name, 52) for name in devices], "and"))
     lost = len(rows) - int(rows["fraction"].notna().sum())
@@ -117,12 +115,13 @@ def answer(rows: pd.DataFrame, needs: Sequence[str] = ()) -> str:
             f"pass{'es' if len(above) == 1 else ''} the ceiling, the farthest at **{reached}**."
         )
     phase = next(name for name in PHASES if (known["phase"] == name).any())
-    return _about(kept(known, known["phase"] == phase), phase)
+    return _about(known, (known["phase"] == phase).to_numpy(), phase)
 
 
-def _about(rows: pd.DataFrame, phase: str) -> str:
-    """The finding over rows of one phase, none of them without a ceiling."""
+def _about(known: pd.DataFrame, where: npt.NDArray[np.bool_], phase: str) -> str:
+    """The finding over the rows of one phase, none of them without a ceiling."""
     word = PHASE_WORDS[phase]
+    rows = kept(known[[*SIZES, "p50", "bound", "verdict", "reasons"]], where)
     other = _other_side(rows)
     split = small_and_large(rows)
     if split is not None:
@@ -131,11 +130,12 @@ def _about(rows: pd.DataFrame, phase: str) -> str:
             f"Small models lose {word} to software, not {other}: {marked(small, 50)} reaches **{n.percent(low)}** of its "
             f"ceiling, {marked(large, 50)} **{n.percent(high)}**."
         )
-    reached, usual = (n.percent(float(rows[name].median())) for name in ("fraction", "p50"))
+    share, typical = median(rows["fraction"]), median(rows["p50"])
+    reached, usual = n.percent(share), n.percent(typical)
     middle = "the row reaches" if len(rows) == 1 else "the median row reaches"
-    slow = rows["verdict"].isin(SLOW)
+    slow = one_of(rows["verdict"], SLOW)
     if 2 * int(slow.sum()) >= len(rows):
-        cause = SLOW_CAUSES.get(top_reason(rows[slow]), "").format(word)
+        cause = SLOW_CAUSES.get(top_reason(kept(rows[["reasons"]], slow)), "").format(word)
         cause = cause or f"Software holds {word} back, not {other}"
         return f"{cause}: {middle} **{reached}** of its ceiling where **{usual}** is usual."
     if 2 * int((rows["verdict"] == "near_ceiling").sum()) >= len(rows):
@@ -143,43 +143,16 @@ def _about(rows: pd.DataFrame, phase: str) -> str:
         return f"{decides} here, so no kernel work will help: {middle} **{reached}** of its {word} ceiling."
     if slow.any():
         at = int(np.argmin((rows["fraction"] / rows["p50"]).where(slow, np.inf).to_numpy()))
-        worst = named(rows.iloc[[at]]).iloc[0]
+        worst = named(known.iloc[[np.flatnonzero(where)[at]]]).iloc[0]
         return (
             f"Software holds {marked(row_name(worst), 70)} back: it reaches **{n.percent(float(worst['fraction']))}** of its ceiling "
             f"where **{n.percent(float(worst['p50']))}** is usual; {middle} **{reached}**."
         )
     if (rows["verdict"] == "unknown").all():
         return f"Nothing decides between memory and arithmetic without a matrix rate: {middle} **{reached}** of what memory allows."
-    if float(rows["fraction"].median()) < _FAR_BELOW_USUAL * float(rows["p50"].median()):
+    if share < _FAR_BELOW_USUAL * typical:
         return f"Software likely holds {word} back, within what is usual: {middle} **{reached}** of its ceiling, others **{usual}**."
     return f"Nothing unusual holds {word} back: {middle} **{reached}** of its ceiling, and **{usual}** is usual for such devices."
-
-
-def small_and_large(rows: pd.DataFrame) -> tuple[tuple[str, float], tuple[str, float]] | None:
-    """The smallest and the largest share on one device, with their names, where the share grows with the time of a pass."""
-    keys = ["model", "weights"]
-    if len(rows["device"].unique()) > 1:
-        return None
-    quiet = kept(rows[_SIZES], ~(rows["spread"] > NOISY))
-    # The shortest context of each, since depth is a cause of its own.
-    least = quiet.groupby(keys, observed=True)["context"].transform("min")
-    alike = kept(quiet, quiet["context"] <= 1.5 * least)
-    found = alike.groupby(keys, observed=True)[["fraction", "pass_s"]].median().reset_index()
-    if len(found) < 2:
-        return None
-    shares, times = found["fraction"].to_numpy(), found["pass_s"].to_numpy()
-    low, high = int(shares.argmin()), int(shares.argmax())
-    names = [
-        (str(model), str(weights)) for model, weights in zip(found["model"], found["weights"], strict=True)
-    ]
-    if names[low][0] == names[high][0] or times[low] > _SMALL_PASS_S or times[high] < 2 * times[low]:
-        return None
-    if shares[low] > _SMALL_AGAINST_LARGE * shares[high]:
-        return None
-    ranks = np.argsort(np.argsort(shares)), np.argsort(np.argsort(times))
-    if len(found) > 2 and np.corrcoef(*ranks)[0, 1] < 0.5:
-        return None
-    return (group_name(*names[low]), float(shares[low])), (group_name(*names[high]), float(shares[high]))
 
 
 def _without_ceiling(rows: pd.DataFrame, needs: Sequence[str]) -> str:
@@ -212,10 +185,10 @@ def tiles(rows: pd.DataFrame) -> Tiles:
     main = kept(known[["fraction", "p50", "origin"]], known["phase"] == phase)
     value, note = n.UNKNOWN, "no row has a ceiling yet"
     if len(main):
-        value = f"{100 * float(main['fraction'].median()):,.0f}"
-        note = f"of the ceiling; usual is {100 * float(main['p50'].median()):,.0f}{usual_for(main)}"
+        value = f"{100 * median(main['fraction']):,.0f}"
+        note = f"of the ceiling; usual is {100 * median(main['p50']):,.0f}{usual_for(main)}"
     label = {"decode": "Decode", "prefill": "Prefill", "serving": "Serving", "mixed": "Whole-run"}[phase]
-    slow = kept(known[["model", "weights", "reasons"]], known["verdict"].isin(SLOW))
+    slow = kept(known[["model", "weights", "reasons"]], one_of(known["verdict"], SLOW))
     above = kept(known[["reasons"]], known["verdict"] == "above_ceiling")
     spread = rows["spread"].to_numpy(dtype=np.float64)
     repeated, wide = bool(np.isfinite(spread).any()), int((spread > NOISY).sum())
@@ -249,8 +222,8 @@ def tiles(rows: pd.DataFrame) -> Tiles:
 
 def _slow_note(slow: pd.DataFrame) -> str:
     """The model and format that most slow rows have, and their first reason."""
-    counts = slow.groupby(["model", "weights"], observed=True, sort=False).size().reset_index(name="rows")
-    most = counts.iloc[int(counts["rows"].to_numpy().argmax())]
+    codes, first = distinct((slow["model"], slow["weights"]), len(slow))
+    most = slow.iloc[first[np.argmax(np.bincount(codes))]]
     return f"{group_name(most['model'], most['weights'])}: {REASON_SHORT.get(top_reason(slow), 'software first')}"
 
 
@@ -261,7 +234,8 @@ def _above_note(above: pd.DataFrame) -> str:
 def usual_for(rows: pd.DataFrame) -> str:
     """The class that the usual figures come from, where it is one: "on processors" after a space."""
     classes = {
-        origin.rpartition("reference measurements, ")[2].split(", ")[0] for origin in distinct(rows["origin"])
+        origin.rpartition("reference measurements, ")[2].split(", ")[0]
+        for origin in texts_in_use(rows["origin"])
     }
     return f" on {classes.pop()}" if len(classes) == 1 and "" not in classes else ""
 
@@ -271,7 +245,7 @@ def title(rows: pd.DataFrame) -> str:
     known = kept(rows[["phase", "model", "fraction"]], rows["fraction"].notna())
     phases = [name for name in PHASES if (known["phase"] == name).any()]
     parts = {phase: kept(known, known["phase"] == phase) for phase in phases}
-    models = distinct(parts["decode"]["model"]) if "decode" in parts else []
+    models = texts_in_use(parts["decode"]["model"]) if "decode" in parts else []
     if len(models) == 2:
         decode = parts["decode"]
         ranges = {model: decode[decode["model"] == model] for model in models}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 import numpy as np
@@ -14,10 +15,15 @@ from hypothesis import strategies as st
 from slmopt.measured.checks_copied import duplicates
 from slmopt.measured.compare import compare
 from slmopt.measured.detect import read_benchmark
-from slmopt.measured.distinct import distinct, once
+from slmopt.measured.distinct import distinct, members, once, one_of
+from slmopt.measured.harness import percentile
+from slmopt.measured.load_rows import Requests
+from slmopt.measured.load_summary import summaries
+from slmopt.measured.medians import median
 from slmopt.measured.placed import Facts
 from slmopt.measured.readers._columns import choose, first_of, map_text, numbered
 from slmopt.measured.readers._json_cells import Unlike, columns_of
+from slmopt.measured.readers._json_lines import OtherLines, read_lines
 from slmopt.measured.table import make_rows
 from slmopt.reports.measurement_tables import joined, listed
 from slmopt.words.timed_names import CARRIED, named
@@ -75,7 +81,6 @@ def test_plain_lines_are_split():
     "lines",
     [
         b'{"a": 1}\n\n{"a": 2}\n',
-        b'{"a": 1}\r{"a": 2}\n',
         b'{"a": 1}\n{"a":2}\n',
         b'{"a": 1}\n {"a": 2}\n',
         b'{"a": 1}\n{"a": 2, "a": 3}\n',
@@ -94,6 +99,42 @@ def test_plain_lines_are_split():
 def test_lines_laid_out_otherwise_are_not(lines):
     with pytest.raises(Unlike):
         columns_of(lines, KINDS)
+
+
+def test_line_ends_of_other_systems_are_line_ends_and_those_of_none_are_not():
+    lines = b'{"a": 1}\n{"a": 2}\n'
+    for text in (lines, lines[:-1], lines.replace(b"\n", b"\r\n"), b'{"a": 1}\r\n{"a": 2}'):
+        columns, count, skips = read_lines(text, 0, {"a": "number"}, "a")
+        assert (np.asarray(columns["a"]).tolist(), count, skips) == ([1.0, 2.0], 2, [])
+    with pytest.raises(OtherLines):
+        read_lines(b'{"a": 1}\r{"a": 2}\n', 0, {"a": "number"}, "a")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(["null", "1", "2.5"]), st.booleans()), min_size=1, max_size=30),
+    st.integers(1, 200),
+)
+def test_columns_grow_piece_by_piece_to_what_they_are_at_once(rows, size):
+    text = "".join(
+        line({"a": number, "b": '"long text"' * long or "null", "c": "7"}.items()) + "\n"
+        for number, long in rows
+    ).encode()
+    kinds = {"a": "number", "b": "text", "c": "number"}
+    (whole, count, _), (pieces, counted, _) = (
+        with_pieces(lambda: read_lines(text, 0, kinds, "c"), many) for many in (1 << 20, size)
+    )
+    assert count == counted == len(rows)
+    np.testing.assert_array_equal(whole["a"], [np.nan if one == "null" else float(one) for one, _ in rows])
+    np.testing.assert_array_equal(pieces["a"], whole["a"])
+    assert list(pieces["b"]) == list(whole["b"])
+    assert pieces["c"].strides == whole["c"].strides == (0,)
+    assert pieces["c"].tolist() == [7.0] * len(rows)
+
+
+def with_pieces(read, size):
+    with patch("slmopt.measured.readers._json_lines._PIECE", size):
+        return read()
 
 
 @given(
@@ -158,6 +199,12 @@ def test_numbers_that_are_none_give_way(values):
     )
 )
 def test_distinct_rows_of_numbers_of_any_kind(rows):
+    for size in (1 << 15, 3):
+        with in_pieces(size, 1):
+            each_distinct_row(rows)
+
+
+def each_distinct_row(rows):
     columns = [
         np.array([row[at] for row in rows], dtype=kind) for at, kind in enumerate((float, float, bool))
     ]
@@ -167,6 +214,41 @@ def test_distinct_rows_of_numbers_of_any_kind(rows):
         known = list(dict.fromkeys(keys))
         assert [keys[at] for at in first] == known
         assert [known[code] for code in codes] == keys
+
+
+@given(st.lists(st.integers(0, 20), max_size=40), st.sampled_from([20, 3]))
+def test_parts_are_looked_for_or_sorted(codes, count):
+    some = np.array([code % count for code in codes], dtype=np.int64)
+    found = [at.tolist() for at in members(some, count)]
+    assert found == [[at for at, code in enumerate(some) if code == part] for part in range(count)]
+
+
+@given(TEXTS)
+def test_categories_that_are_one_of_some_texts(values):
+    found = one_of(pd.Series(texts_of(values)), ("a", "c", "z"))
+    assert found.tolist() == [value in ("a", "c") for value in values]
+
+
+@given(st.lists(st.sampled_from([np.nan, 1.0, 2.5, 2.5, 4.0, -3.0, np.inf]), max_size=9))
+def test_the_median_is_that_of_the_numbers(values):
+    np.testing.assert_equal(median(np.array(values)), pd.Series(values, dtype="float64").median())
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8))
+def test_requests_of_a_level_are_the_same_as_a_stretch_and_as_a_choice(chosen):
+    records = [{"kind": "timed", "level": f"{at}", "ttft_s": float(at)} for at in range(len(chosen))]
+    found = Requests.of(records).at(np.array(chosen))
+    wanted = [at for at, held in enumerate(chosen) if held]
+    assert found["ttft_s"].tolist() == wanted
+    assert found.level.tolist() == [f"{at}" for at in wanted]
+    assert len(found) == len(wanted)
+
+
+@given(st.lists(st.sampled_from([0.25, 0.5, 0.75, 3.0, 1e-3]), min_size=1, max_size=230))
+def test_percentiles_of_one_partition_are_those_of_each(times):
+    rows = [{"kind": "timed", "level": "a", "ttft_s": one, "at_s": 0.0} for one in times]
+    (found,) = summaries(rows)
+    assert found.ttft == (float(np.median(times)), percentile(times, 0.95), percentile(times, 0.99))
 
 
 COUNT = st.sampled_from([np.nan, 0.0, 0.4, 1.0, 1.5, 2.0, 512.0, 512.4, 1e6, np.inf, -1.0])
@@ -214,6 +296,16 @@ def odd_file(size=300):
     return "\n".join([HEAD, *(",".join(rng.choice(part) for part in parts) for _ in range(size))]).encode()
 
 
+@contextmanager
+def in_pieces(size, few):
+    """Pieces of so many rows, more of them than ``few`` at the same time."""
+    with ExitStack() as held:
+        for module in ("pieces", "distinct", "timed"):
+            held.enter_context(patch(f"slmopt.measured.{module}.PIECE", size))
+        held.enter_context(patch("slmopt.measured.pieces._FEW", few))
+        yield
+
+
 @pytest.mark.parametrize(
     "facts", [None, Facts(device="h100-sxm-80gb", model="llama-3.1-8b", weights="q8_0", batch=4.0)]
 )
@@ -221,19 +313,18 @@ def test_rows_judged_in_pieces_are_judged_as_at_once(facts):
     read = read_benchmark("odd.csv", odd_file())
     found = []
     for piece, few in ((1 << 20, 4), (7, 0)):
-        with patch("slmopt.measured.pieces.PIECE", piece), patch("slmopt.measured.pieces._FEW", few):
+        with in_pieces(piece, few):
             judged = compare(read.rows, facts)
             rows = joined(read.rows, judged)
             found.append((judged.rows, judged.skipped, named(rows), listed(rows)))
     for whole, pieces in zip(*found, strict=True):
-        pd.testing.assert_frame_equal(whole, pieces)
+        pd.testing.assert_frame_equal(whole, pieces, check_exact=True)
     assert found[0][0]["fraction"].notna().sum() > 20
 
 
 def test_what_a_piece_finds_wrong_is_told():
     with (
-        patch("slmopt.measured.pieces.PIECE", 7),
-        patch("slmopt.measured.pieces._FEW", 0),
+        in_pieces(7, 0),
         patch("slmopt.measured.claims._claims", side_effect=ArithmeticError("odd")),
         pytest.raises(ArithmeticError, match="odd"),
     ):

@@ -5,11 +5,12 @@ import pytest
 from slmopt.specs.scenario import scenario
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.operators import operators_view
-from slmopt.theory.roofline_points import MeasuredPoint, roofline_view
+from slmopt.theory.roofline_points import roofline_view
 from slmopt.words import roofline as words
 from tests.figures.roof_cases import CASES, SERVER
 from tests.pages.app import figures, go, open_page, said, slider
 from tests.pages.app import shows as shows_words
+from tests.pages.uploaded import on_the_roofline
 
 ADDRESS = {
     "model": "7B, 32 KV heads (article)",
@@ -89,10 +90,12 @@ def test_an_unknown_rate_is_asked_for():
 
 def test_uploaded_rows_are_drawn():
     app = open_page("roofline_page", **ADDRESS)
-    app.session_state["_slmopt_measured_points"] = (MeasuredPoint(4.0, 5e12, "tg 128 of my file"),)
+    held = on_the_roofline()
+    app.session_state["_slmopt_measured_points"] = held
     app.run()
     assert not app.exception
-    assert "tg 128 of my file" in figures(app)
+    assert [point.label for point in held.points] == ["Llama-3.1-8B Q4_0, tg128"]
+    assert held.points[0].label in figures(app)
 
 
 def test_the_scenario_survives_the_way_to_batching():

@@ -17,6 +17,7 @@ from slmopt.serving.asked import choices
 from slmopt.specs.library import library
 from slmopt.specs.scenario import Scenario
 from tests.pages.app import open_page
+from tests.pages.uploaded import on_the_roofline
 
 ASKED = {"page": "overview", "field": "bandwidth_gbs", "scenario": {}, "values": [500.0]}
 # A field of each page that changes a figure there, and a value for it.
@@ -185,8 +186,9 @@ def test_a_wrong_entry_foresees_nothing():
 
 def test_rows_of_an_upload_are_not_foreseen():
     app = open_page("roofline_page")
-    app.session_state["_slmopt_measured_points"] = ()
-    assert _question(app.run()) is not None
+    assert _question(app) is not None
+    app.session_state["_slmopt_measured_points"] = on_the_roofline()
+    assert _question(app.run()) is None
 
 
 def test_the_answer_follows_the_order_of_the_values():

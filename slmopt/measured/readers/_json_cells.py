@@ -25,26 +25,25 @@ class Unlike(ValueError):  # noqa: N818 - no error: such lines are read as JSON
     """Some line is not laid out as the first, or some value is not plain."""
 
 
-def columns_of(lines: bytes, kinds: Mapping[str, str]) -> dict[str, Any]:
+def columns_of(lines: bytes | memoryview, kinds: Mapping[str, str]) -> dict[str, Any]:
     """The values of each key: numbers as NumPy arrays, texts as Arrow's dictionaries (an empty one: null), times as dates.
 
-    ``lines`` end with a line feed each; ``kinds`` names every key that a line may have. Keys that are passed over are
-    looked at all the same. Raises :class:`Unlike`.
+    ``lines`` end with a line feed each and hold no carriage return; ``kinds`` names every key that a line may have. Keys
+    that are passed over are looked at all the same. Raises :class:`Unlike`.
     """
-    prefixes = _layout(lines[: lines.find(b"\n")], kinds)
+    prefixes = _layout(bytes(lines[:_BLOCK]).partition(b"\n")[0], kinds)
     try:
         table = pacsv.read_csv(
-            pa.BufferReader(lines),
+            pa.BufferReader(pa.py_buffer(lines)),
             pacsv.ReadOptions(column_names=list(prefixes), use_threads=False, block_size=_BLOCK),
-            pacsv.ParseOptions(delimiter=",", quote_char=False),
+            # An empty line is then one cell, and not passed over.
+            pacsv.ParseOptions(delimiter=",", quote_char=False, ignore_empty_lines=False),
             pacsv.ConvertOptions(
                 column_types=dict.fromkeys(prefixes, pa.binary()), strings_can_be_null=False
             ),
         )
     except pa.ArrowInvalid as error:
         raise Unlike from error
-    if b"\r" in lines or table.num_rows != lines.count(b"\n"):
-        raise Unlike
     last = table.column_names[-1]
     found = {}
     for name, prefix in prefixes.items():
@@ -101,11 +100,14 @@ def _numbers(values: Any) -> Floats:
     return found
 
 
-_ZERO, _MINUS, _POINT, _PLUS = b"0-.+"
+_ZERO, _MINUS, _PLUS, _POINT = b"0-+."
 
 
 def _is_json(values: Any) -> bool:
-    """Whether texts that spell finite numbers spell them as JSON does: digits on both sides of a point, no zero before others, no plus before all."""
+    """Whether texts that spell finite numbers spell them as JSON does.
+
+    No sign but a minus, digits on both sides of a point, no zero before others.
+    """
     _, places, letters = values.buffers()
     ends = np.frombuffer(places, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
     ends = ends.astype(np.intp)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -27,7 +28,7 @@ from slmopt.measured.readers._columns import Texts
 from slmopt.measured.readers._json_cells import Unlike, columns_of
 from slmopt.measured.table import Skip
 
-_PIECE: Final = 8 << 20
+_PIECE: Final = 16 << 20
 _TYPES: Final = {"number": pa.float64(), "text": pa.string(), "time": pa.string()}
 
 Kind = Literal["number", "text", "time", "passed over"]
@@ -55,14 +56,18 @@ def read_lines(
         end = last
     if end <= start:
         raise OtherLines
+    bounds = list(_pieces(data, start, end))
+    grown = {name: _Growing() for name, kind in keys.items() if kind in _FORMS and kind != "text"}
+    texts: dict[str, list[Any]] = {name: [] for name, kind in keys.items() if kind == "text"}
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        read = partial(_piece, keys, needed, memoryview(data))
-        count = (end - start) // _PIECE + 1
-        pieces = list(counted(pool.map(read, _pieces(data, start, end)), count))
-        names = [name for name, kind in keys.items() if kind in _FORMS]
-        join = {name: _texts if keys[name] == "text" else _joined for name in names}
-        joined = pool.map(lambda name: join[name]([piece.pop(name) for piece in pieces]), names)
-        columns: dict[str, Column] = dict(zip(names, joined, strict=True))
+        pieces = counted(pool.map(partial(_piece, keys, needed, data), bounds), len(bounds))
+        for (_, stop), piece in zip(bounds, pieces, strict=True):
+            for name, parts in texts.items():
+                parts.append(piece[name])
+            for name, column in grown.items():
+                column.add(piece[name], (stop - start) / (end - start))
+    columns: dict[str, Column] = {name: _texts(parts) for name, parts in texts.items()}
+    columns |= {name: column.whole for name, column in grown.items()}
     return columns, len(columns[needed]), skips
 
 
@@ -95,18 +100,17 @@ def _pieces(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _piece(
-    keys: Mapping[str, Kind], needed: str, data: memoryview, bounds: tuple[int, int]
-) -> dict[str, Any]:
+def _piece(keys: Mapping[str, Kind], needed: str, data: bytes, bounds: tuple[int, int]) -> dict[str, Any]:
     """One stretch by columns, texts still as Arrow's dictionaries; :class:`OtherLines` where a line is not one such object."""
-    piece = bytes(data[bounds[0] : bounds[1]])
-    if b"\r" in piece:
-        piece = piece.replace(b"\r\n", b"\n")
-    lines = piece if piece.endswith(b"\n") else piece + b"\n"
+    lines: bytes | memoryview = memoryview(data)[bounds[0] : bounds[1]]
+    if not data.endswith(b"\n", *bounds) or data.find(b"\r", *bounds) >= 0:
+        lines = bytes(lines).replace(b"\r\n", b"\n").removesuffix(b"\n") + b"\n"
+        if b"\r" in lines:
+            raise OtherLines
     try:
         found = columns_of(lines, keys)
     except Unlike:
-        return _as_json(keys, needed, lines)
+        return _as_json(keys, needed, bytes(lines))
     if needed not in found or np.isnan(found[needed]).any():
         raise OtherLines
     size = len(found[needed])
@@ -121,7 +125,7 @@ def _as_json(keys: Mapping[str, Kind], needed: str, lines: bytes) -> dict[str, A
     """
     count = lines.count(b"\n")
     begun = lines.count(b"\n{") + lines.startswith(b"{")
-    if begun != count or lines.count(b"}\n") != count or b"NaN" in lines or b"Inf" in lines or b"\r" in lines:
+    if begun != count or lines.count(b"}\n") != count or b"NaN" in lines or b"Inf" in lines:
         raise OtherLines
     schema = pa.schema({name: _TYPES.get(kind, pa.float64()) for name, kind in keys.items()})
     try:
@@ -154,11 +158,38 @@ def _numbers(values: Any) -> Floats:
     return found
 
 
-def _joined(parts: list[Any]) -> Any:
-    ends = np.array([part[0] for part in parts])
-    if all(part.strides == (0,) for part in parts) and alike(ends):
-        return np.broadcast_to(ends[0], sum(map(len, parts)))
-    return np.concatenate(parts)
+class _Growing:
+    """A column of numbers or times that grows piece by piece, so that it is never there twice; of one value, that value."""
+
+    def __init__(self) -> None:
+        self._values: npt.NDArray[Any] | None = None
+        self._one: npt.NDArray[Any] = np.empty(0)
+        self._size = 0
+
+    def add(self, part: npt.NDArray[Any], share: float) -> None:
+        """The next piece, with which this share of all is there."""
+        if not self._size:
+            self._one = part[:1]
+        size, self._size = self._size, self._size + len(part)
+        if self._values is None and alike(part) and alike(np.concatenate([self._one, part[:1]])):
+            return
+        if self._values is None or self._size > len(self._values):
+            # What is never written to takes no memory.
+            room = np.empty(int(self._size * (1 + _ROOM) / share), dtype=part.dtype)
+            room[:size] = self._one if self._values is None else self._values[:size]
+            self._values = room
+        self._values[size : self._size] = part
+
+    @property
+    def whole(self) -> npt.NDArray[Any]:
+        """All pieces."""
+        if self._values is None:
+            return np.broadcast_to(self._one[0], self._size) if self._size else self._one
+        return self._values[: self._size]
+
+
+_ROOM: Final = 0.05
+"""By how much the later lines of a file may be shorter than the first ones before a column is moved."""
 
 
 def _texts(parts: list[Any]) -> Texts:

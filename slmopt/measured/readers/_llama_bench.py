@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from slmopt.measured.distinct import distinct
 from slmopt.measured.pieces import each_piece
 from slmopt.measured.readers._cells import Floats, Times, cache_format, ggml_format, model_name
 from slmopt.measured.readers._columns import Bools, Columns, Texts, choose, every, map_text, stated
@@ -77,11 +78,10 @@ def read_columns(form: str, source: str, columns: Columns) -> ReadResult:
     sound, reasons = _sound(columns)
     columns = columns.keep(sound, reasons)
     prompt, output = columns.number("n_prompt"), columns.number("n_gen")
-    speed, seconds = columns.number("avg_ts"), columns.number("avg_ns") * 1e-9
-    depth = columns.number("n_depth")
+    speed, depth = columns.number("avg_ts"), columns.number("n_depth")
     decode, prefill = prompt == 0, output == 0
     phase = choose(decode, "decode", choose(prefill, "prefill", "mixed"))
-    deviation = columns.number("stddev_ts") / speed
+    seconds, tpot, spread = _times(columns)
     device, count, note = _device(columns, decode)
     split = columns.text("split_mode")
     stages, shared = (_says_any(split, words) & (count > 1) for words in (("layer",), ("row", "tensor")))
@@ -100,8 +100,8 @@ def read_columns(form: str, source: str, columns: Columns) -> ReadResult:
             "cache_v": _cache(columns, "type_v"),
             "device": device,
             "device_count": count,
-            "tensor_parallel": np.where(shared, count, np.where(stages, 1.0, np.nan)),
-            "pipeline_parallel": np.where(stages, count, np.where(shared, 1.0, np.nan)),
+            "tensor_parallel": _shares(shared, stages, count),
+            "pipeline_parallel": _shares(stages, shared, count),
             "backend": _backend(columns),
             "threads": columns.number("n_threads"),
             "gpu_layers": columns.number("n_gpu_layers"),
@@ -118,12 +118,11 @@ def read_columns(form: str, source: str, columns: Columns) -> ReadResult:
             "depth_tokens": depth if "n_depth" in columns.numbers else every(0.0, len(columns)),
             "tokens_per_s": speed,
             "tokens_per_s_basis": choose(decode | prefill, "sequence", "mixed"),
-            "tpot_s": np.where(decode, seconds / np.where(output > 0, output, np.nan), np.nan),
+            "tpot_s": tpot,
             "e2e_s": seconds,
             "statistic": "mean",
             "repeats": columns.number("repeats"),
-            # One run has deviation 0, which says nothing about the spread.
-            "spread": np.where(deviation > 0, deviation, np.nan),
+            "spread": spread,
             "timestamp": columns.times.get("test_time"),
             "clock": "server",
             "note": note,
@@ -135,6 +134,35 @@ def read_columns(form: str, source: str, columns: Columns) -> ReadResult:
         f"{source}: column {name} holds {', '.join(map(repr, cells[:3]))}" for name, cells in odd.items()
     ]
     return result(form, source, rows, columns.skips, warnings)
+
+
+def _times(columns: Columns) -> tuple[Floats, Floats, Floats]:
+    """Seconds of each run, seconds a token where it decodes, and how far its repetitions spread."""
+    prompt, output, nanoseconds, speed, deviation = (
+        columns.number(name) for name in ("n_prompt", "n_gen", "avg_ns", "avg_ts", "stddev_ts")
+    )
+    seconds, tpot, spread = (np.empty(len(columns)) for _ in range(3))
+
+    def count(piece: slice) -> None:
+        taken = nanoseconds[piece] * 1e-9
+        made = output[piece]
+        share = deviation[piece] / speed[piece]
+        seconds[piece] = taken
+        tpot[piece] = np.where(
+            (prompt[piece] == 0) & (made > 0), taken / np.where(made > 0, made, np.nan), np.nan
+        )
+        # One run has deviation 0, which says nothing about the spread.
+        spread[piece] = np.where(share > 0, share, np.nan)
+
+    each_piece(len(columns), count)
+    return seconds, tpot, spread
+
+
+def _shares(these: Bools, others: Bools, count: Floats) -> Floats:
+    """Among how many devices a row's model is split in one way; 1 where it is in the other, none where nothing is said."""
+    if not these.any() and not others.any():
+        return every(np.nan, len(count))
+    return np.where(these, count, np.where(others, 1.0, np.nan))
 
 
 def _sound(columns: Columns) -> tuple[Bools, dict[str, Bools]]:
@@ -175,13 +203,12 @@ def _faults(needed: Sequence[Floats], times: Times | None) -> dict[str, Bools]:
 def _version(columns: Columns) -> Texts:
     """'b6865 (1c1409e1)' from build number and commit."""
     number, commit = columns.text("build_number"), columns.text("build_commit")
-    span = max(len(commit.categories), 1) + 1
-    codes, distinct = pd.factorize((number.codes.astype(np.int64) + 1) * span + commit.codes + 1)
+    codes, first = distinct((number, commit), len(columns))
     names: list[str] = []
-    for code in distinct:
-        first, second = divmod(int(code), span)
-        build = f"b{number.categories[first - 1]}" if first else ""
-        names.append(f"{build} ({commit.categories[second - 1]})".strip() if second else build)
+    for at in first:
+        build = f"b{number.categories[number.codes[at]]}" if number.codes[at] >= 0 else ""
+        written = f" ({commit.categories[commit.codes[at]]})" if commit.codes[at] >= 0 else ""
+        names.append(f"{build}{written}".strip())
     places = pd.Index([str(at) for at in range(len(names))], dtype="str")
     return map_text(pd.Categorical.from_codes(codes, places), lambda at: names[int(at)])
 
@@ -228,11 +255,12 @@ def _device(columns: Columns, decode: Bools) -> tuple[Texts, Floats, Texts]:
     on_gpu = stated(gpu) & ~cpu_only
     none_offloaded = on_gpu & (layers == 0)
     names = map_text(gpu, lambda value: _same_devices(value)[0])
-    counts = np.array([*[_same_devices(str(value))[1] for value in gpu.categories], np.nan])[gpu.codes]
+    counts = np.array([*(_same_devices(str(value))[1] for value in gpu.categories), np.nan])
     single = columns.text("split_mode")
     alone = np.asarray(map_text(single, lambda value: "one" if value == "none" else "").codes >= 0)
     device = choose(on_gpu & ~(none_offloaded & decode), names, cpu)
-    count = np.where(on_gpu & ~none_offloaded, np.where(alone, 1.0, counts), 1.0)
+    alone |= ~on_gpu | none_offloaded
+    count = every(1.0, len(columns)) if alone.all() else np.where(alone, 1.0, counts[gpu.codes])
     moe, overrides = columns.number("n_cpu_moe"), columns.text("tensor_buft_overrides")
     moved = map_text(
         overrides, lambda value: "" if value in {"none", ""} else f"tensors placed by hand: {value}"

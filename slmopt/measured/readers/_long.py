@@ -85,11 +85,12 @@ def gathered(
     sheet: Sheet, found: list[Stretch], places: dict[int, Kind], numbers: Any, skips: list[Skip]
 ) -> Columns:
     """The stretches of a sheet as its columns; ``numbers`` are those of its rows."""
-    columns = Columns(numbered(sheet.place, numbers), skips=skips)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        labels = pool.submit(numbered, sheet.place, numbers)
         joined = pool.map(
             lambda position: _join([part.columns.pop(position) for part in found]), list(places)
         )
+        columns = Columns(labels.result(), skips=skips)
         for position, one in zip(places, joined, strict=True):
             one.put(columns, sheet.header[position])
     return columns
@@ -207,6 +208,7 @@ def _batches(
                 f"c{position}": _TYPES[kind] if typed else _TEXT for position, kind in places.items()
             },
             strings_can_be_null=False,
+            check_utf8=False,  # documents are, and cells are cut at signs of one byte
         ),
     )
 
@@ -224,13 +226,12 @@ def take(column: Column, values: Any, decimal: str) -> None:
         column.parts.append(times.astype("datetime64[us]"))
         return
     places = values.indices.to_numpy()
-    distinct = pd.Series([str(text).strip() for text in values.dictionary.to_pylist()], dtype="str")
+    texts = [str(text).strip() for text in values.dictionary.to_pylist()]
     if column.kind == "text":
-        known = np.array(
-            [column.codes.setdefault(text, len(column.codes)) for text in distinct], dtype=np.int32
-        )
-        column.parts.append(known.astype(np.min_scalar_type(-len(column.codes) - 1))[places])
+        known = [column.codes.setdefault(text, len(column.codes)) for text in texts]
+        column.parts.append(np.array(known, dtype=np.min_scalar_type(-len(column.codes) - 1))[places])
         return
+    distinct = pd.Series(texts, dtype="str")
     if column.kind == "time":
         times, odd = parse_times(distinct)
         column.parts.append(times[places])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -37,10 +38,12 @@ def _read(source: str, items: Sequence[Item]) -> ReadResult:
     heads = [value for _, value in items if isinstance(value, dict) and HEAD in value]
     rows = [(label, value) for label, value in items if isinstance(value, dict) and ROW in value]
     times = [parse_time(text_of(value, "started")) for _, value in rows]
+    found = Requests.of([value for _, value in rows])
     return _result(
         source,
         heads[-1] if heads else {},
-        Requests.of([value for _, value in rows]),
+        found,
+        summaries(found),
         pd.Series([label for label, _ in rows], dtype="str"),
         np.array(times, dtype="datetime64[us]"),
     )
@@ -68,16 +71,23 @@ def _read_lines(document: Document) -> ReadResult | None:
         return None
     kind, level, error = (as_texts(columns[name]) for name in ("kind", "level", "error"))
     found = Requests(kind, level, error, {name: np.asarray(columns[name]) for name in NUMBERS})
-    labels = numbered("line", np.arange(2, count + 2))
-    done = _result(document.name, head, found, labels, np.asarray(columns["started"]))
+    with ThreadPoolExecutor(1) as beside:
+        labels = beside.submit(numbered, "line", np.arange(2, count + 2))
+        levels = summaries(found)
+    done = _result(document.name, head, found, levels, labels.result(), np.asarray(columns["started"]))
     return concat([done, result("", document.name, empty_rows(), cut)])
 
 
 def _result(
-    source: str, head: Mapping[str, Any], requests: Requests, labels: pd.Series, at: Times
+    source: str,
+    head: Mapping[str, Any],
+    requests: Requests,
+    summed: Sequence[LoadSummary],
+    labels: pd.Series,
+    at: Times,
 ) -> ReadResult:
     facts = _facts(head)
-    levels = [_level(found, facts) for found in summaries(requests) if found.requests]
+    levels = [_level(found, facts) for found in summed if found.requests]
     kind = [requests.kind == name for name in ("timed", "cold")]
     timed = np.asarray(kind[0] | kind[1])
     measured = np.zeros(len(requests), dtype=bool)
@@ -89,7 +99,7 @@ def _result(
         for text in requests.error.categories
     }
     # What is neither timed nor a cold start is the warm-up, which nobody misses.
-    columns = Columns(labels[timed].reset_index(drop=True)).keep(
+    columns = Columns(labels if timed.all() else labels[timed].reset_index(drop=True)).keep(
         good[timed], {why: holds[timed] for why, holds in reasons.items()} | {NOTHING: ~measured[timed]}
     )
     every = good.all()
@@ -141,13 +151,14 @@ def _level(found: LoadSummary, facts: Record) -> Record:
 
 def _requests(found: Requests, labels: pd.Series, at: Times, facts: Record) -> pd.DataFrame:
     stated = found["concurrency"]
+    unknown = np.isnan(stated)
     names = ("prompt_tokens", "output_tokens", "cached_tokens", "ttft_s", "tpot_s", "e2e_s")
     cold = np.asarray(found.kind == "cold")
     values = {
         **facts,
         **{name: found[name] for name in names},
         "row": labels,
-        "concurrency": np.where(np.isnan(stated), found["in_flight"], stated),
+        "concurrency": np.where(unknown, found["in_flight"], stated) if unknown.any() else stated,
         "itl_s": found["chunk_gap_s"],
         "statistic": "single",
         "timestamp": at,
