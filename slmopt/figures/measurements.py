@@ -18,14 +18,13 @@ from slmopt.figures.measured_marks import (
     Mark,
     Panel,
     dividers,
-    phone,
-    phone_wish,
     places,
     plain,
     rows_high,
     tick_name,
     value,
 )
+from slmopt.figures.measured_phone import phone, phone_wish
 from slmopt.figures.named import Named
 from slmopt.figures.placing import width
 from slmopt.figures.theme import Spec

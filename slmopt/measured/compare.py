@@ -20,7 +20,8 @@ import pandas as pd
 from slmopt.measured.claims import claims
 from slmopt.measured.distinct import distinct, kept, members, once, texts_in_use
 from slmopt.measured.judged import Columns
-from slmopt.measured.match import match_device, match_weights
+from slmopt.measured.match import match_weights
+from slmopt.measured.match_device import match_device
 from slmopt.measured.placed import Facts, Place, Row, place
 from slmopt.measured.text import any_number
 from slmopt.specs.library import library

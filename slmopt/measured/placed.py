@@ -13,11 +13,11 @@ from slmopt.measured.match import (
     counts,
     looks_like_experts,
     match_cache,
-    match_device,
     match_model,
     match_weights,
     near,
 )
+from slmopt.measured.match_device import match_device
 from slmopt.measured.usual import with_reference
 from slmopt.specs.device import Device
 from slmopt.specs.formats import CacheFormat, WeightFormat

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from slmopt.measured.match import match_device
+from slmopt.measured.match_device import match_device
 from slmopt.specs.device import RATES, Device
 from slmopt.specs.library import library
 

@@ -7,7 +7,8 @@ import csv
 import pytest
 
 from slmopt import evaluate, scenario
-from slmopt.measured.match import match_device, match_model
+from slmopt.measured.match import match_model
+from slmopt.measured.match_device import match_device
 from slmopt.specs.library import library
 from tests.shared import SHARED
 

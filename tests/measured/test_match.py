@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from slmopt.measured.match import looks_like_experts, match_cache, match_device, match_model, match_weights
+from slmopt.measured.match import looks_like_experts, match_cache, match_model, match_weights
+from slmopt.measured.match_device import match_device
 from slmopt.specs.library import library
 
 
