@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from slmopt.specs.base import SpecError, sentence
 from slmopt.specs.scenario import SCHEMA_VERSION, UNITS, Scenario
+from slmopt.specs.setup import resolve
 
 KIND: Final = "slmopt scenario"
 MAX_BYTES: Final = 5_000_000
@@ -70,10 +71,17 @@ def _taken(values: dict[str, Any], lost: list[str]) -> Restored:
     lost += [f"{_shown(name)} = {_shown(values.pop(name))} is not known here." for name in unknown]
     while True:
         try:
-            return Restored(Scenario.model_validate(values), tuple(lost))
+            found = Scenario.model_validate(values)
+            resolve(found)
         except ValidationError as error:
             for name in _concerned(error, values):
                 lost.append(f"Left out: {_why(name, values.pop(name), error)}")
+        except SpecError as error:
+            name = _blamed(error, values)
+            values.pop(name)
+            lost.append(f"Left out: {name}. {error}")
+        else:
+            return Restored(found, tuple(lost))
 
 
 def _concerned(error: ValidationError, values: dict[str, Any]) -> list[str]:
@@ -84,6 +92,21 @@ def _concerned(error: ValidationError, values: dict[str, Any]) -> list[str]:
         or [name for name in ("prefix_hit", "shared_prefix") if name in values]
         or sorted(values)
     )
+
+
+def _blamed(error: SpecError, values: dict[str, Any]) -> str:
+    """The field without which all others can be looked up, or at least something else is wrong with them."""
+    blamed = next(iter(values))
+    for name in values:
+        try:
+            resolve(
+                Scenario.model_validate({other: value for other, value in values.items() if other != name})
+            )
+        except (SpecError, ValidationError) as other:
+            blamed = name if str(other) != str(error) else blamed
+        else:
+            return name
+    return blamed
 
 
 def _why(name: str, value: Any, together: ValidationError) -> str:

@@ -78,3 +78,12 @@ def test_a_time_that_rounds_to_none_leaves_the_speed():
     found = read_benchmark("sweep.md", SWEEP.format("0.000", "2.133").encode())
     assert found.rows["tokens_per_s"].tolist() == [1024, 64, 1000, 60.01]
     assert found.rows["e2e_s"].isna().tolist() == [False, False, True, False]
+
+
+def test_a_record_that_holds_nothing_readable_is_left_out():
+    nested = b'{"avg_latency": [[[474.8]]], "latencies": [474.9, 474.8]}'
+    for content, labels in ((nested, ["item 1"]), (nested + b"\n" + nested, ["line 1", "line 2"])):
+        found = read_benchmark("file", content)
+        assert not len(found.rows)
+        assert found.skipped["row"].tolist() == labels
+        assert set(found.skipped["why"]) == {"holds no number and no text under a name"}

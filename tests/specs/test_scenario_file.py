@@ -9,7 +9,7 @@ from hypothesis import given
 
 from slmopt.specs.base import SpecError
 from slmopt.specs.library import library
-from slmopt.specs.scenario import Scenario, scenario
+from slmopt.specs.scenario import SCHEMA_VERSION, Scenario, scenario
 from slmopt.specs.scenario_file import MAX_BYTES, from_file, to_file
 from tests.strategies import scenarios
 
@@ -80,3 +80,27 @@ def test_a_file_that_is_too_large():
 @given(scenarios(ways=True))
 def test_the_version_is_in_the_file(made):
     assert json.loads(to_file(made))["version"] == 1
+
+
+def test_a_name_that_no_preset_has_is_left_out_and_told():
+    content = json.dumps(
+        {
+            "version": SCHEMA_VERSION,
+            "scenario": {"model": "llama-3.2-1b", "device": "", "weights": "nix", "prompt": 5},
+        }
+    )
+    found = from_file(content)
+    assert found.scenario == scenario({"model": "llama-3.2-1b", "prompt": 5})
+    assert found.lost[0] == "Left out: device. device = '' is not known."
+    assert found.lost[1].startswith("Left out: weights. weight format = 'nix' is not known.")
+
+
+def test_what_no_device_can_run_on_is_left_out_and_told():
+    content = json.dumps(
+        {"version": SCHEMA_VERSION, "scenario": {"draft_device": "rtx-4090", "decode_unit": "npu"}}
+    )
+    found = from_file(content)
+    assert found.scenario == scenario({})
+    assert len(found.lost) == 2
+    assert "draft_device needs draft_model" in " ".join(found.lost)
+    assert "has no unit 'npu'" in " ".join(found.lost)

@@ -72,8 +72,13 @@ def _read_records(source: str, items: Sequence[Item]) -> ReadResult:
             labels, cells = groups.setdefault(key, ([], []))
             cells.append(outer | _flat(entry))
             labels.append(where)
-    parts = [result(NAME, source, empty_rows(), skips)]
-    return concat([*parts, *(_as_table(source, labels, cells) for labels, cells in groups.values())])
+    tables = []
+    for labels, cells in groups.values():
+        if any(cells):
+            tables.append(_as_table(source, labels, cells))
+        else:
+            skips += [Skip(label, "holds no number and no text under a name") for label in labels]
+    return concat([result(NAME, source, empty_rows(), skips), *tables])
 
 
 def _as_table(source: str, labels: list[str], cells: list[dict[str, str]]) -> ReadResult:
