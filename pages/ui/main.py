@@ -59,7 +59,8 @@ def main() -> None:
     page = navigation()
     settle()
     units.use(measures.chosen())
-    st.logo(str(HERE / "assets" / "logo.svg"))
+    # By its address: the picture itself would come along with every run.
+    st.logo("/app/static/logo.svg")
     st.html(HERE / "assets" / "page.css")
     chart.begin_page()
     # The default page's own address is empty.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from slmopt.serving.outcome import Outcome, Weighted, waiting_at
 from slmopt.serving.simulate import Array, Run
 
-POINTS = 240
+POINTS = 180
 MOST_STAYS = 96
 
 
@@ -88,7 +88,7 @@ def timeline(run: Run, until: float | None = None, most: int = MOST_STAYS) -> Ti
     )
 
 
-def shares(values: Weighted, points: int = 140) -> tuple[Array, Array]:
+def shares(values: Weighted, points: int = 110) -> tuple[Array, Array]:
     """The distribution as a line: times, and the share that is no longer than each. The tail keeps its points."""
     if not len(values.values):
         return np.empty(0), np.empty(0)
