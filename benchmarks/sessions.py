@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import math
 import os
 import statistics
 import sys
@@ -90,14 +91,19 @@ async def _visit(
         load.ahead_bytes += visitor.ahead_bytes
 
 
+def place(number: int, pages: int, servers: int) -> tuple[int, int]:
+    """On which page and at which server a session is, so that servers have equally many and pages are at all of them."""
+    return number % pages, (number + number // math.lcm(pages, servers)) % servers
+
+
 async def _visit_all(servers: Sequence[Server], paths: Sequence[str], sessions: int, seconds: float) -> Load:
     load = Load(sessions)
     begun = asyncio.Barrier(sessions + 1)
     async with asyncio.TaskGroup() as group:
         for number in range(sessions):
             starts = _BEGUN_WITHIN * seconds * number / sessions
-            server = servers[number // len(paths) % len(servers)]
-            group.create_task(_visit(server, paths[number % len(paths)], load, begun, starts, seconds))
+            page, server = place(number, len(paths), len(servers))
+            group.create_task(_visit(servers[server], paths[page], load, begun, starts, seconds))
             await asyncio.sleep(0.05)
         busy = [psutil.Process(), *(psutil.Process(server.pid) for server in servers)]
         await begun.wait()
@@ -216,6 +222,8 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=60.0, help="of the soak (default 60)")
     asked = parser.parse_args()
+    if asked.copies is not None and asked.copies < 1:
+        parser.error(f"--copies {asked.copies}: give 1 or more")
     if asked.soak:
         return 0 if soak.report(asked.sessions, asked.minutes) else 1
     return 0 if report(asked.sessions, asked.seconds, asked.page, asked.each_page, asked.copies) else 1

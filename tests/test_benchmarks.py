@@ -74,6 +74,15 @@ def test_a_visitor_s_upload_is_read_whole():
         assert len(read_benchmark(name, content).rows) == content.count(b"\n") - 1
 
 
+def test_sessions_are_spread_evenly_over_servers_and_pages():
+    for pages, servers in ((10, 2), (1, 2), (3, 2), (10, 1)):
+        placed = [sessions.place(number, pages, servers) for number in range(60)]
+        assert {at for _, at in placed} == set(range(servers))
+        for at in range(servers):
+            assert sum(server == at for _, server in placed) == 60 // servers
+            assert {page for page, server in placed if server == at} == set(range(pages))
+
+
 def test_sessions_go_to_every_page_with_a_slider():
     assert len(sessions.pages()) >= 10
     assert sessions.pages(["roofline"]) == ["roofline"]
