@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import pairwise
 from typing import Final, TypeVar
 
@@ -45,4 +46,6 @@ def at_once(size: int, works: Iterable[Callable[[], T]]) -> list[T]:
     if size <= _FEW * PIECE:
         return [work() for work in works]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return [done.result() for done in [pool.submit(any_number(work)) for work in works]]
+        # A thread knows nothing of the units and the like that hold for who asks.
+        told = [pool.submit(copy_context().run, any_number(work)) for work in works]
+        return [done.result() for done in told]

@@ -20,12 +20,14 @@ from slmopt.measured.harness import percentile
 from slmopt.measured.load_rows import Requests
 from slmopt.measured.load_summary import summaries
 from slmopt.measured.medians import median
+from slmopt.measured.pieces import at_once
 from slmopt.measured.placed import Facts
 from slmopt.measured.readers._columns import choose, first_of, map_text, numbered
 from slmopt.measured.readers._json_cells import Unlike, columns_of
 from slmopt.measured.readers._json_lines import OtherLines, read_lines
 from slmopt.measured.table import make_rows
 from slmopt.reports.measurement_tables import joined, listed
+from slmopt.words import units
 from slmopt.words.timed_names import CARRIED, named
 from slmopt.words.timed_names import test_codes as codes_of_tests
 
@@ -320,6 +322,13 @@ def test_rows_judged_in_pieces_are_judged_as_at_once(facts):
     for whole, pieces in zip(*found, strict=True):
         pd.testing.assert_frame_equal(whole, pieces, check_exact=True)
     assert found[0][0]["fraction"].notna().sum() > 20
+
+
+def test_units_hold_in_works_that_run_at_the_same_time():
+    with units.using(units.chosen("GiB", "tokens/s")):
+        asked = units.now()
+        assert asked != units.USUAL
+        assert at_once(1 << 20, [units.now] * 3) == [asked] * 3
 
 
 def test_what_a_piece_finds_wrong_is_told():
