@@ -62,6 +62,7 @@ def test_figures_and_sliders_work_below_a_base_path(tab):
         )
         driver = Driver(tab, address)
         driver.goto()
+        assert tab.evaluate("document.querySelector('img[src$=\"/app/static/logo.svg\"]').naturalWidth") > 0
         before = driver.chart_data()
         driver.press_key_on_slider(BANDWIDTH, "ArrowRight", times=2)
         assert driver.chart_data() != before
