@@ -1,10 +1,9 @@
 """Batching: what does each further sequence bring, and what does it cost?"""
 
-from pages.ui import beside, economy, parts, pins, state
+from pages.ui import beside, drawn, economy, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
-from slmopt.reports.pictures import batching as pictures
 from slmopt.specs.scenario import Scenario
 from slmopt.theory.batch_points import batching_view
 from slmopt.theory.evaluation import evaluate
@@ -27,7 +26,7 @@ with left:
 with right:
     slider_view("context", scenario.change(context=None).depth, place="batching")
 
-throughput, users, steps = pictures.pictures(view, pins.results(lambda s: batching_view(evaluate(s))))
+throughput, users, steps, *economical = drawn.figures("batching", scenario, pins.pinned())
 chart(throughput)
 left, right = side_by_side()
 with left:
@@ -35,7 +34,7 @@ with left:
 with right:
     chart(steps)
 
-economy.section(evaluation, pins.results(evaluate))
+economy.section(evaluation, economical)
 
 parts.arithmetic([*words.arithmetic(view), *economy.arithmetic(evaluation)])
 parts.data_section()

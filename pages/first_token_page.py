@@ -1,9 +1,8 @@
 """First token: what does the prompt cost, and whom does it stall?"""
 
-from pages.ui import beside, fields, parts, pins, state
+from pages.ui import beside, drawn, fields, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
-from slmopt.reports.pictures import first_token as pictures
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.first_token import compute_bound_from, hit_curve, longest_prompt
 from slmopt.theory.interference import whole
@@ -29,7 +28,7 @@ beside.table()
 
 fields.slider_view("prompt", float(scenario.prompt), place="first_token")
 at_once = whole(setup, ceiling.decode_roof, ceiling.prefill_roof)
-prompt, hit, gaps = pictures.pictures(evaluation, hits, at_once, pins.results(evaluate))
+prompt, hit, gaps = drawn.figures("first-token", scenario, pins.pinned())
 chart(prompt)
 left, right = side_by_side()
 with left:

@@ -6,6 +6,7 @@ from pages.ui import (
     checking,
     commands,
     comparing,
+    drawn,
     fitting,
     judging,
     mapping,
@@ -25,8 +26,9 @@ bar = uploads.uploader()
 mapping.section()
 found = judging.gathered(uploads.shown(), state.current(), bar)
 said = found.said
-drawn = [*found.groups, *others.shown(found)]
-if not found.sample or len(drawn) > len(found.groups):
+groups = [*found.groups, *others.shown(found)]
+more = not found.sample or len(groups) > len(found.groups)
+if more:
     state.not_of_the_scenario_alone()
 with top:
     parts.scenario_line(said.line)
@@ -34,7 +36,11 @@ with top:
     parts.tiles([parts.Tile(*tile) for tile in said.tiles])
 
 if found.groups:
-    (shares,) = pictures.pictures(found.rows, drawn, said.title, said.alt)
+    (shares,) = (
+        pictures.pictures(found.rows, groups, said.title, said.alt)
+        if more
+        else drawn.figures("measurements", state.current())
+    )
     chart(shares)
     others.switch(found)
 if said.explanation:

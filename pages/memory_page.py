@@ -2,11 +2,10 @@
 
 import streamlit as st
 
-from pages.ui import beside, fields, parts, pins, state
+from pages.ui import beside, drawn, fields, parts, pins, state
 from pages.ui import held as holding
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
-from slmopt.reports.pictures import memory as pictures
 from slmopt.theory.evaluation import evaluate
 from slmopt.theory.memory import longest_context
 from slmopt.words import arithmetic
@@ -24,7 +23,7 @@ parts.answer(words.answer(evaluation))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(evaluation, longest_context(setup, scenario.batch))])
 beside.table()
 
-what_ifs, context, paging, *others = pictures.pictures(evaluation, pins.results(evaluate))
+what_ifs, context, paging, *others = drawn.figures("memory", scenario, pins.pinned())
 chart(what_ifs)
 fields.slider_view("context", float(scenario.prompt + scenario.output), place="memory")
 left, right = side_by_side()

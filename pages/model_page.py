@@ -1,6 +1,6 @@
 """Your model: what does its file say, and what does that cost?"""
 
-from pages.ui import mend, model_file, parts, state
+from pages.ui import drawn, mend, model_file, parts, state
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
 from pages.ui.preset_browser import browser
@@ -27,7 +27,10 @@ parts.answer(words.answer(model, growth))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(model, weights, growth, own_format)])
 model_file.doorway()
 
-layers, grown, roles = pictures.pictures(model, weights, growth)
+own = model is not setup.model or told is not None
+layers, grown, roles = (
+    pictures.pictures(model, weights, growth) if own else drawn.figures("model", state.current())
+)
 chart(layers)
 left, right = side_by_side()
 with left:

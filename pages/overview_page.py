@@ -1,10 +1,9 @@
 """Overview: what limits this model here?"""
 
-from pages.ui import beside, guide, parts, pins, state
+from pages.ui import beside, drawn, guide, parts, pins, state
 from pages.ui.cases import case_picker
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
-from slmopt.reports.pictures import overview as pictures
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import arithmetic, overview
 from slmopt.words.scenario_line import scenario_line
@@ -19,7 +18,7 @@ parts.answer(overview.answer(evaluation))
 parts.tiles([parts.Tile(*tile) for tile in overview.tiles(evaluation)])
 beside.table()
 
-main, targets, memory = pictures.pictures(evaluation, pins.results(evaluate))
+main, targets, memory = drawn.figures("overview", scenario, pins.pinned())
 chart(main)
 left, right = side_by_side()
 with left:

@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from pages.ui import advice, beside, parts, state
+from pages.ui import advice, beside, drawn, parts, state
 from pages.ui.chart import chart
 from slmopt.advice.diagnosis import diagnose
 from slmopt.advice.plan import in_view, plan
 from slmopt.reports import plan_tables
-from slmopt.reports.pictures import plan as pictures
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import arithmetic
 from slmopt.words import diagnosis as diagnosis_words
@@ -28,7 +27,8 @@ parts.answer(words.answer(trials))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(trials)])
 beside.table()
 
-chart(pictures.matrix(trials))
+matrix, usual = drawn.figures("plan", scenario)
+chart(matrix)
 
 st.markdown("#### What holds it back")
 st.markdown("\n".join(f"- {line}" for line in diagnosis_words.sentences(evaluation, found)))
@@ -37,7 +37,7 @@ with st.expander("How much better without each part", key="slm_without"):
 advice.targets(scenario)
 advice.play_requests(scenario)
 
-advice.waterfall(scenario)
+advice.waterfall(scenario, usual)
 
 st.markdown("#### The articles' order of operations, for this scenario")
 st.markdown(
@@ -50,9 +50,9 @@ with st.expander(f"{len(folded)} more: other strengths, other devices, and what 
     st.markdown(plan_tables.bottlenecks_markdown(evaluation, folded, found))
 
 advice.solve_for(scenario)
-scores = advice.formats(scenario)
-advice.find(scenario, scores)
-advice.checks(scenario, observed, scores)
+advice.formats(scenario)
+advice.find(scenario)
+advice.checks(scenario, observed)
 
 parts.arithmetic(arithmetic.plan(evaluation, trials))
 parts.data_section()

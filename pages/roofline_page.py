@@ -1,13 +1,12 @@
 """Roofline: on which side of the ridge does this model stand, and where does a larger batch take it?"""
 
-from pages.ui import beside, judging, parts, pins, state
+from pages.ui import beside, drawn, judging, parts, pins, state
 from pages.ui.chart import chart
 from pages.ui.fields import slider_view
 from pages.ui.layout import side_by_side
 from slmopt.reports.pictures import roofline as pictures
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import evaluate
-from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import roofline_view
 from slmopt.words import roofline as words
 from slmopt.words.operators import PHASES
@@ -33,13 +32,15 @@ with left:
 with right:
     slider_view("peak_tflops", words.tflops(preset.decode.ceiling), place="roofline")
 
-roof, intensity = pictures.pictures(view, measured, pins.results(lambda s: roofline_view(evaluate(s))))
+roof, intensity, *operators = drawn.figures("roofline", scenario, pins.pinned())
+if measured:
+    roof, intensity = pictures.pictures(view, measured, pins.results(lambda s: roofline_view(evaluate(s))))
 chart(roof)
 chart(intensity)
 phase = parts.segments(
     "Operators of", {name: name.capitalize() for name in PHASES}, "decode", "roofline_phase"
 )
-chart(pictures.operators(operators_view(evaluation))[phase])
+chart(operators[list(PHASES).index(phase)])
 
 parts.arithmetic(words.arithmetic(view))
 parts.data_section()

@@ -6,7 +6,6 @@ from pages.ui import parts, simulating, state
 from pages.ui import simulated_runs as runs
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
-from slmopt.reports.pictures import simulation as pictures
 from slmopt.serving.outcome import goodput
 from slmopt.specs.base import SpecError
 from slmopt.theory.evaluation import evaluate
@@ -24,20 +23,22 @@ def page() -> None:
     head = st.container(gap=26)
     try:
         asked, trace = simulating.ask(evaluation)
-        found = runs.run_all(scenario, asked, trace)
+        shown = runs.run_all(scenario, asked, trace)
     except SpecError as wrong:
         state.not_of_the_scenario_alone()
         parts.error_box(str(wrong), "slm_sim_error")
         return
+    found = shown.found
     first = found[0]
     with head:
         parts.answer(words.compared(*found) if len(found) > 1 else simulation.answer(first))
         good = goodput(first, scenario.target_ttft_s, scenario.target_tpot_s)
         parts.tiles([parts.Tile(*tile) for tile in simulation.tiles(first, good)])
 
-    for picture in pictures.timelines(found):
+    *timelines, ttft, gaps, queue, memory = shown.pictures
+    for picture in timelines:
         chart(picture)
-    for pair in (pictures.waits(found, scenario), pictures.over_time(found)):
+    for pair in ((ttft, gaps), (queue, memory)):
         for place, picture in zip(side_by_side(), pair, strict=True):
             with place:
                 chart(picture)

@@ -2,15 +2,12 @@
 
 import streamlit as st
 
-from pages.ui import acceptance_entry, beside, parts, state
+from pages.ui import acceptance_entry, beside, drawn, parts, state
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
 from slmopt.advice.drafting import drafting
 from slmopt.advice.drafts import checking, ways
-from slmopt.reports.pictures import drafts as draft_pictures
-from slmopt.reports.pictures import speculation as pictures
 from slmopt.theory.evaluation import evaluate
-from slmopt.theory.speculation import place_acceptance
 from slmopt.words import arithmetic
 from slmopt.words import drafts as draft_words
 from slmopt.words import speculation as words
@@ -30,7 +27,7 @@ if drafted.assumed:
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(found, evaluation.ceiling.speculation)])
 beside.table()
 
-acceptance, length, batch = pictures.pictures(evaluation, found)
+acceptance, length, batch, accepted, cost = drawn.figures("speculation", state.current())
 chart(acceptance)
 left, right = side_by_side()
 with left:
@@ -49,8 +46,6 @@ if tokenizer:
 memory = draft_words.memory_line(evaluation, evaluate(drafted.scenario.change(draft_tokens=0)).capacity)
 if memory:
     st.markdown(memory)
-place = float(place_acceptance(found.acceptance, drafted.scenario.draft_width))
-accepted, cost = draft_pictures.pictures(found, checks, place)
 left, right = side_by_side()
 with left:
     chart(accepted)

@@ -21,6 +21,7 @@ from slmopt.advice.solve import TARGETS, VARIABLES, Variable, devices_that_meet,
 from slmopt.readers.score_file import read_scores
 from slmopt.reports import advice_tables as tables
 from slmopt.reports import search_tables
+from slmopt.reports.picture import Picture
 from slmopt.reports.pictures import plan as plan_pictures
 from slmopt.reports.pictures import quality as quality_pictures
 from slmopt.reports.pictures import search as search_pictures
@@ -46,15 +47,16 @@ _FILE = "quality_file"
 _WRONG = "_slmopt_scores_wrong"
 
 
-def waterfall(scenario: Scenario) -> None:
-    """Gains stacked, for a measure and an order that the visitor chooses."""
+def waterfall(scenario: Scenario, usual: Picture) -> None:
+    """Gains stacked, for a measure and an order that the visitor chooses; ``usual`` is that of the whole reply, best first."""
     left, right = st.columns([7, 3])
     with left:
         measure = parts.segments("Measure", order_words.measures(), "reply", "plan_measure")
     with right:
         order = parts.segments("Order", order_words.ORDERS, "best", "plan_order")
     found = stack(scenario, measure, order)
-    chart(plan_pictures.waterfall(found, target(scenario, measure)))
+    first = (measure, order) == ("reply", "best")
+    chart(usual if first else plan_pictures.waterfall(found, target(scenario, measure)))
     if found.steps:
         st.markdown(f":small[{order_words.NOTE}]")
         lines = enumerate(order_words.lines(found), start=1)
@@ -117,14 +119,13 @@ def solve_for(scenario: Scenario) -> None:
             parts.data_table(tables.devices(found), "slmopt-devices.csv")
 
 
-def formats(scenario: Scenario) -> Scores:
-    """Speed against the visitor's own evaluation of each format; returns the scores entered."""
-    scores = entered_scores()
+def formats(scenario: Scenario) -> None:
+    """Speed against the visitor's own evaluation of each format."""
     # A label that changed would close the section under the visitor's hands.
     section = st.expander(quality_words.HEAD, key="slm_quality", on_change="rerun")
     if not section.open:
-        return scores
-    rows = formats_compared(scenario, scores)
+        return
+    rows = formats_compared(scenario, entered_scores())
     with section:
         st.markdown(quality_words.ASK)
         st.file_uploader(
@@ -156,7 +157,6 @@ def formats(scenario: Scenario) -> Scores:
         picture = quality_pictures.speed_against_quality(judged, scores)
         if picture is not None:
             chart(picture)
-    return scores
 
 
 def _take_scores() -> None:
@@ -200,14 +200,14 @@ def entered_scores() -> Scores:
     )
 
 
-def checks(scenario: Scenario, observed: Observed | None, scores: Scores) -> None:
+def checks(scenario: Scenario, observed: Observed | None) -> None:
     """The checklist, filled by the scenario; ticks are the visitor's own and live as long as the session."""
-    items = checklist(scenario, observed, scores)
-    by_hand = ticked()
-    done = sum(item.state == "done" or item.id in by_hand for item in items)
     section = st.expander("Checklist", key="slm_checklist", on_change="rerun")
     if not section.open:
         return
+    items = checklist(scenario, observed, entered_scores())
+    by_hand = ticked()
+    done = sum(item.state == "done" or item.id in by_hand for item in items)
     with section:
         st.markdown(f":small[{done} of {len(items)} done · {checklist_words.LEGEND}]")
         for kind, head in checklist_words.HEADS.items():
@@ -231,7 +231,7 @@ def ticked() -> frozenset[str]:
     )
 
 
-def find(scenario: Scenario, scores: Scores) -> None:
+def find(scenario: Scenario) -> None:
     """Devices × formats × techniques that meet the targets; computed only once the section is open."""
     section = st.expander("Search devices and formats", key="slm_search", on_change="rerun")
     if not section.open:
@@ -240,7 +240,7 @@ def find(scenario: Scenario, scores: Scores) -> None:
         against = parts.segments("Against", search_words.NAMES, "power_w", "search_against")
         found = search(scenario)
         wanted = Wanted.of(scenario)
-        rows = meeting(found, wanted, scores)
+        rows = meeting(found, wanted, entered_scores())
         st.markdown(search_words.answer(len(found), rows))
         if rows.empty:
             return

@@ -9,7 +9,6 @@ import gzip
 import json
 import time
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
@@ -18,16 +17,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pages.ui import pins, turns
+from pages.ui import drawn, pins, simulated_runs, turns
 from pages.ui.chart import payload
-from pages.ui.judging import sample
 from slmopt.figures.named import Named
 from slmopt.reports import pictures
 from slmopt.reports.picture import Picture
-from slmopt.reports.pictures import measurements, simulation
 from slmopt.serving.asked import Choices, asked, choices
-from slmopt.serving.outcome import outcome
-from slmopt.serving.simulate import Cancelled, simulate
+from slmopt.serving.simulate import Cancelled
 from slmopt.specs.base import SpecError
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.specs.setup import resolve
@@ -41,18 +37,8 @@ _MOST_VALUES = 4
 _LONGEST_RUN_S = 0.5
 
 
-def _sample(scenario: Scenario) -> Sequence[Picture]:
-    found = sample(scenario)
-    return measurements.pictures(found.rows, found.groups, found.said.title, found.said.alt)
-
-
-# Measurements follows from the scenario alone as long as it shows the bundled sample.
-PAGES: Mapping[str, pictures.OfPage] = MappingProxyType(
-    {**pictures.PAGES, "measurements": pictures.alone(_sample)}
-)
-
 SIMULATE = "simulate"
-FORESEEN = frozenset({*PAGES, SIMULATE})
+FORESEEN = frozenset({*drawn.PAGES, SIMULATE})
 """Pages whose figures follow from the scenario, or from it and a few choices of the page's own."""
 
 
@@ -112,20 +98,21 @@ def _drawn(
 ) -> Sequence[Picture]:
     try:
         scenario = _valid(values)
-        return _played(scenario, chosen or Choices()) if page == SIMULATE else PAGES[page](scenario, pinned)
+        return (
+            _played(scenario, chosen or Choices())
+            if page == SIMULATE
+            else drawn.figures(page, scenario, pinned)
+        )
     except (SpecError, Cancelled):
         return ()
 
 
 def _played(scenario: Scenario, chosen: Choices) -> Sequence[Picture]:
-    question = asked(evaluate(scenario), chosen)
-    drawn = question.traffic.draw(question.seed)
     end = time.monotonic() + _LONGEST_RUN_S
-    found = [
-        outcome(simulate(scenario, drawn, one, seed=question.seed, progress=lambda _: time.monotonic() < end))
-        for one in question.policies
-    ]
-    return simulation.pictures(found, scenario)
+    question = asked(evaluate(scenario), chosen)
+    return simulated_runs.shown(
+        scenario, question, None, lambda _, __: lambda _: time.monotonic() < end
+    ).pictures
 
 
 def _valid(values: Mapping[str, Any]) -> Scenario:

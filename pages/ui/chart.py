@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,8 @@ _BINARY_FROM = 24
 _DIGITS = 6
 
 _log = logging.getLogger(__name__)
+# As long as somebody keeps the figure itself.
+_sent: WeakKeyDictionary[Picture, bytes] = WeakKeyDictionary()
 
 
 def chart(picture: Picture) -> None:
@@ -50,7 +53,14 @@ def chart(picture: Picture) -> None:
 
 
 def payload(picture: Picture) -> bytes:
-    """What the browser is sent of a figure."""
+    """What the browser is sent of a figure; made once for each."""
+    made = _sent.get(picture)
+    if made is None:
+        made = _sent[picture] = _written(picture)
+    return made
+
+
+def _written(picture: Picture) -> bytes:
     return encode(
         {
             "title": picture.title,

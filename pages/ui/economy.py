@@ -10,10 +10,8 @@ import streamlit as st
 from pages.ui.chart import chart
 from pages.ui.layout import side_by_side
 from slmopt.figures import holding as figures
-from slmopt.figures.named import Named
 from slmopt.reports import holding_tables as tables
 from slmopt.reports.picture import Picture
-from slmopt.reports.pictures import economy
 from slmopt.serving.frontier import frontier
 from slmopt.serving.pools import stall
 from slmopt.theory.evaluation import Evaluation
@@ -21,12 +19,12 @@ from slmopt.words import frontier as words
 from slmopt.words import holding
 
 
-def section(evaluation: Evaluation, pinned: Sequence[Named[Evaluation]]) -> None:
-    """The frontier and the cost; what a prompt does to others, once it is asked for."""
-    drawn, *cost = economy.pictures(evaluation, pinned)
+def section(evaluation: Evaluation, pictures: Sequence[Picture]) -> None:
+    """The frontier and, where known, the cost as given; what a prompt does to others, once it is asked for."""
+    front, *cost = pictures
     left, right = side_by_side()
     with left:
-        chart(drawn)
+        chart(front)
     with right:
         for picture in cost:
             chart(picture)

@@ -6,13 +6,16 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import streamlit as st
 
 from pages.ui.simulating import Trace, number_entry
+from slmopt.reports.picture import Picture
+from slmopt.reports.pictures import simulation as pictures
 from slmopt.serving.asked import Asked
 from slmopt.serving.outcome import Outcome, outcome
 from slmopt.serving.played import Played, play
@@ -21,12 +24,14 @@ from slmopt.serving.replicas import Replicas, replicas
 from slmopt.serving.simulate import Progress, simulate
 from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
-from slmopt.words import simulation, simulation_page
+from slmopt.words import simulation, simulation_page, units
 from slmopt.words.scenario_line import escape
 
 Made = TypeVar("Made")
+Watched = Callable[[str, int], Progress]
+"""A policy's name and how many requests it serves; what is to hear of its progress."""
 
-MOST_RUNS: Final = 8
+MOST_RUNS: Final = 256
 MOST_BYTES: Final = 64 << 20
 """What runs that are kept may hold together: ten million decode steps, which a run may have, are 400 MB."""
 
@@ -73,58 +78,72 @@ def array_bytes(made: object) -> int:
     """Bytes of all arrays in a record and its parts."""
     if isinstance(made, np.ndarray):
         return made.nbytes
+    if isinstance(made, tuple):
+        return sum(map(array_bytes, made))
     if is_dataclass(made):
         return sum(array_bytes(getattr(made, part.name)) for part in fields(made))
     return 0
 
 
-@st.cache_resource(show_spinner=False)
-def runs() -> Runs:
-    """The process's runs."""
-    return Runs()
+RUNS: Final = Runs()
+"""The process's runs."""
 
 
-def run_all(scenario: Scenario, asked: Asked, trace: Trace) -> list[Outcome]:
-    """Each policy on the same requests. A bar shows long runs; another entry stops them."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Each policy's outcome on the same requests, and the figures of them all."""
+
+    found: tuple[Outcome, ...]
+    pictures: tuple[Picture, ...]
+
+
+def shown(scenario: Scenario, asked: Asked, trace: Trace, watched: Watched) -> Shown:
+    """The runs that are asked for and their figures, in the units in use; raises what a run's ``Progress`` ends it with."""
     of = asked.traffic if trace is None else trace[0]
-    found = []
-    place = st.empty()
-    for chosen in asked.policies:
-        name = simulation.ADMISSION[chosen.admission]
 
-        def make(chosen: Policy = chosen, name: str = name) -> Outcome:
-            drawn = asked.traffic.draw(asked.seed) if trace is None else trace[1]
-            watch = _bar(place, f"{name}: simulating {len(drawn):,} requests")
-            return outcome(simulate(scenario, drawn, chosen, seed=asked.seed, progress=watch))
+    def run(one: Policy) -> Outcome:
+        drawn = asked.traffic.draw(asked.seed) if trace is None else trace[1]
+        watch = watched(simulation.ADMISSION[one.admission], len(drawn))
+        return outcome(simulate(scenario, drawn, one, seed=asked.seed, progress=watch))
 
-        found.append(runs().get((scenario, of, chosen, asked.seed), make))
-    place.empty()
+    def make() -> Shown:
+        found = tuple(RUNS.get((scenario, of, one, asked.seed), partial(run, one)) for one in asked.policies)
+        return Shown(found, pictures.pictures(found, scenario))
+
+    return RUNS.get((scenario, of, asked.policies, asked.seed, units.now()), make)
+
+
+def run_all(scenario: Scenario, asked: Asked, trace: Trace) -> Shown:
+    """Each policy on the same requests. A bar shows long runs; another entry stops them."""
+    bar = _Bar()
+    found = shown(
+        scenario, asked, trace, lambda name, count: bar.watch(f"{name}: simulating {count:,} requests")
+    )
+    bar.done()
     return found
 
 
 def needed(scenario: Scenario, asked: Asked) -> Replicas:
     """Servers that the traffic needs with the first policy, under the scenario's targets."""
-    place = st.empty()
+    bar = _Bar()
 
     def make() -> Replicas:
         ttft_s, tpot_s = scenario.target_ttft_s, scenario.target_tpot_s
-        watch = _bar(place, "Simulating with more and fewer devices")
+        watch = bar.watch("Simulating with more and fewer devices")
         return replicas(
             scenario, asked.traffic, asked.policies[0], ttft_s=ttft_s, tpot_s=tpot_s, progress=watch
         )
 
-    found = runs().get(("replicas", scenario, asked.traffic, asked.policies[0]), make)
-    place.empty()
+    found = RUNS.get(("replicas", scenario, asked.traffic, asked.policies[0]), make)
+    bar.done()
     return found
 
 
 def played(scenario: Scenario) -> Played:
     """The scenario's own requests at its rate."""
-    place = st.empty()
-    found = runs().get(
-        ("played", scenario), lambda: play(scenario, progress=_bar(place, "Playing the requests"))
-    )
-    place.empty()
+    bar = _Bar()
+    found = RUNS.get(("played", scenario), lambda: play(scenario, progress=bar.watch("Playing the requests")))
+    bar.done()
     return found
 
 
@@ -150,15 +169,29 @@ def how_many(scenario: Scenario, asked: Asked, trace: Trace) -> None:
             st.markdown(simulation_page.how_many(found, total, name))
 
 
-def _bar(place: Any, text: str) -> Progress:
-    drawn = time.monotonic()
+class _Bar:
+    """A place on the page, with a bar in it while a run takes long."""
 
-    def watch(share: float) -> bool:
-        nonlocal drawn
-        if time.monotonic() - drawn > _BAR_EVERY_S:
-            # Drawing it raises where this session has asked for something else meanwhile, which stops the run.
-            place.progress(min(1.0, share), text=text)
-            drawn = time.monotonic()
-        return True
+    def __init__(self) -> None:
+        self._place = st.empty()
+        self._drawn = False
 
-    return watch
+    def watch(self, text: str) -> Progress:
+        """What a run is to tell its progress to."""
+        last = time.monotonic()
+
+        def watch(share: float) -> bool:
+            nonlocal last
+            if time.monotonic() - last > _BAR_EVERY_S:
+                # Drawing it raises where this session has asked for something else meanwhile, which stops the run.
+                self._place.progress(min(1.0, share), text=text)
+                self._drawn = True
+                last = time.monotonic()
+            return True
+
+        return watch
+
+    def done(self) -> None:
+        """Take the bar away, if there is one."""
+        if self._drawn:
+            self._place.empty()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,6 +36,12 @@ class Headline:
 
 def headline(evaluation: Evaluation) -> Headline:
     """The typical estimate's figures."""
+    return _headline(evaluation.setup.scenario)
+
+
+@lru_cache(maxsize=512)
+def _headline(scenario: Scenario) -> Headline:
+    evaluation = evaluate(scenario)
     typical = evaluation.typical
     faster = drafting_speedup(typical)
     tpot = float(typical.latency.tpot_s)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from slmopt.advice.diagnosis import Diagnosis, Metric, without
 from slmopt.advice.plan import Trial
+from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import resolve
 from slmopt.theory.evaluation import Evaluation
 from slmopt.theory.forward import Group
@@ -74,10 +76,13 @@ def _prompt_gone(e: Evaluation) -> tuple[str, float] | None:
 def _all_accepted(trial: Trial) -> tuple[str, float] | None:
     """The time per token where every drafted token is accepted, at the length that is best then."""
     after = trial.change.after
-    if after is None:
-        return None
-    setup = resolve(after)
-    return "tpot", best_length(setup, estimate_roof(setup, "decode", "typical"), 1.0)[1]
+    return None if after is None else ("tpot", _best_accepted(after))
+
+
+@lru_cache(maxsize=256)
+def _best_accepted(scenario: Scenario) -> float:
+    setup = resolve(scenario)
+    return best_length(setup, estimate_roof(setup, "decode", "typical"), 1.0)[1]
 
 
 def _one_token_chunks(e: Evaluation) -> tuple[str, float]:

@@ -106,6 +106,8 @@ def _confidence(word: str) -> str:
 
 def searched(table: pd.DataFrame, wanted: str) -> pd.DataFrame:
     """The rows that hold every word of ``wanted`` somewhere, letter case aside."""
+    if not wanted.split():
+        return table
     columns = [name for name in table.columns if pd.api.types.is_string_dtype(table[name])]
     held = pd.Series("", index=table.index, dtype="str")
     for name in columns:

@@ -10,9 +10,9 @@ import pandas as pd
 from slmopt.figures import theme
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Picture:
-    """One figure of a page or a report.
+    """One figure of a page or a report; equal only to itself.
 
     ``key`` is stable and unique, and names its files. ``title`` is the finding, 12 words at most, with `**…**` for its
     numbers; ``alt`` what the picture shows, repeating title and range. ``numbers`` gives the figure's table, when it is

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from slmopt.specs.scenario import Scenario
 from slmopt.theory.batching import (
     BatchCurve,
     Slopes,
@@ -17,7 +19,7 @@ from slmopt.theory.batching import (
     slopes,
     weights_alone,
 )
-from slmopt.theory.evaluation import Evaluation
+from slmopt.theory.evaluation import Evaluation, evaluate
 from slmopt.theory.forward import Numbers
 from slmopt.theory.latency import decode_step
 from slmopt.theory.roofline import LEVELS, Level
@@ -110,6 +112,12 @@ class BatchingView:
 
 def batching_view(evaluation: Evaluation) -> BatchingView:
     """Curves and marks of a scenario."""
+    return _view(evaluation.setup.scenario)
+
+
+@lru_cache(maxsize=64)
+def _view(scenario: Scenario) -> BatchingView:
+    evaluation = evaluate(scenario)
     setup, ceiling = evaluation.setup, evaluation.ceiling
     roof = ceiling.decode_roof
     fit = evaluation.capacity.max_sequences

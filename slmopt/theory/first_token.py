@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,7 @@ def prompt_curve(setup: Setup, points: int = 97) -> PromptCurve:
     return replace(found, compute_from=compute_bound_from(setup, share))
 
 
+@lru_cache(maxsize=64)
 def hit_curve(setup: Setup, points: int = 51) -> PromptCurve:
     """TTFT of the scenario's prompt against the tokens of it that are cached, 0 to all but the last."""
     hits = np.linspace(0.0, setup.scenario.prompt - 1.0, points)
@@ -63,6 +65,7 @@ def _curve(setup: Setup, x: Curve, prompt: Curve, hit: Curve) -> PromptCurve:
     )
 
 
+@lru_cache(maxsize=128)
 def longest_prompt(setup: Setup, target_s: float, level: Level | None = None) -> int | None:
     """The longest prompt, nothing of it cached, whose first token comes within ``target_s`` seconds.
 
@@ -78,6 +81,7 @@ def longest_prompt(setup: Setup, target_s: float, level: Level | None = None) ->
     return None if over is None else over - 1
 
 
+@lru_cache(maxsize=64)
 def compute_bound_from(setup: Setup, cached_share: float = 0.0) -> int | None:
     """The shortest prompt whose prefill arithmetic decides, this share of it cached; None where memory decides at every length."""
     roof = roofs(setup, "prefill")["ceiling"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -235,6 +236,7 @@ def _memory_rules(holder: Holder) -> tuple[Rule, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def longest_context(setup: Setup, sequences: int) -> int | None:
     """The most cached tokens a sequence at which ``sequences`` fit; None where memory is unknown or never fills."""
     if all(holder.usable is None for holder in holders(setup)):

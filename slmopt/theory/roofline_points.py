@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from slmopt.specs.scenario import Scenario
 from slmopt.specs.setup import Setup
-from slmopt.theory.evaluation import Evaluation, Phases
+from slmopt.theory.evaluation import Evaluation, Phases, evaluate
 from slmopt.theory.forward import Kind
 from slmopt.theory.latency import decode_group, decode_step
 from slmopt.theory.roof import PassTime, Roof
@@ -126,6 +128,12 @@ class RooflineView:
 
 def roofline_view(evaluation: Evaluation) -> RooflineView:
     """Points, path and curves of a scenario."""
+    return _view(evaluation.setup.scenario)
+
+
+@lru_cache(maxsize=64)
+def _view(scenario: Scenario) -> RooflineView:
+    evaluation = evaluate(scenario)
     setup, ceiling = evaluation.setup, evaluation.ceiling
     roof = ceiling.decode_roof
     fit = evaluation.capacity.max_sequences

@@ -25,6 +25,7 @@ def a_run(kilobytes: int) -> Whole:
 
 def test_arrays_are_counted_through_all_parts():
     assert array_bytes(a_run(10)) == 10 * 1024
+    assert array_bytes((a_run(10), a_run(5))) == 15 * 1024
     assert array_bytes("no record") == 0
 
 

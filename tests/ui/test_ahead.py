@@ -142,7 +142,9 @@ def test_choices_that_contradict_each_other_foresee_nothing():
 
 def test_a_run_that_outlasts_the_thumb_has_no_figures(monkeypatch):
     monkeypatch.setattr(ahead, "_LONGEST_RUN_S", 0.0)
-    assert post({**ASKED, "page": "simulate"}) == (200, b"[{}]")
+    # No other test's run, which would be kept.
+    question = {**ASKED, "page": "simulate", "scenario": {"prompt": 1234, "output": 123}}
+    assert post(question) == (200, b"[{}]")
 
 
 def test_pinned_scenarios_stand_beside_what_is_foreseen():

@@ -33,7 +33,8 @@ from slmopt.theory.operators import operators_view
 from slmopt.theory.roofline_points import roofline_view
 from slmopt.theory.speculation import place_acceptance
 
-Pinned = Sequence[Named[Scenario]]
+OnePinned = Named[Scenario]
+Pinned = Sequence[OnePinned]
 
 
 def _evaluated(pinned: Pinned) -> list[Named[Evaluation]]:
