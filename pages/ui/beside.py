@@ -29,8 +29,7 @@ def _go(letter: str) -> None:
 
 def buttons() -> None:
     """The panel's part: pin the present scenario; return to a pinned one; let it go."""
-    with st.container(key="slm_pins"):
-        st.text_input("Pinned scenarios", key=pins.KEY, bind="query-params")
+    st.text_input("Pinned scenarios", key=pins.KEY, bind="query-params")
     held = pins.pinned()
     if len(held) < len(pins.LETTERS):
         st.button(
@@ -42,18 +41,10 @@ def buttons() -> None:
             disabled=bool(state.error()),
         )
     for one in held:
-        left, right = st.columns(2, gap="small")
-        with left:
-            st.button(
-                f"Go to {one.name}", key=f"go_{one.name}", on_click=partial(_go, one.name), width="stretch"
-            )
-        with right:
-            st.button(
-                f"Unpin {one.name}",
-                key=f"unpin_{one.name}",
-                on_click=partial(_unpin, one.name),
-                width="stretch",
-            )
+        st.button(f"Go to {one.name}", key=f"go_{one.name}", on_click=partial(_go, one.name), width="stretch")
+        st.button(
+            f"Unpin {one.name}", key=f"unpin_{one.name}", on_click=partial(_unpin, one.name), width="stretch"
+        )
 
 
 def table() -> None:

@@ -7,27 +7,31 @@ field; it is a view of the field and has no state of its own, so that several pa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import streamlit as st
 
-from pages.ui import measures, slider
+from pages.ui import measures, slider, state
 from slmopt.words import numbers
 from slmopt.words.glossary import help_for
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A nullable number of the scenario. ``steps`` are the slider's stops; none for fields without a slider."""
+    """A nullable number of the scenario. ``steps`` are the slider's stops; none for fields without a slider.
+
+    ``brief`` names it where it stands beside another and has to say that it was changed.
+    """
 
     name: str
     label: str
     whole: bool = False
     steps: tuple[float, ...] = ()
     help: str | None = None
+    brief: str = ""
 
 
 def one_two_five(first: int, last: int) -> tuple[float, ...]:
@@ -44,15 +48,16 @@ def powers_of_two(last: int) -> tuple[float, ...]:
 FIELDS = {
     field.name: field
     for field in (
-        Field("prompt", "Prompt (tokens)", True, one_two_five(1, 6)),
-        Field("output", "Output (tokens)", True, one_two_five(1, 5)),
-        Field("batch", "Sequences at once", True, powers_of_two(12)),
+        Field("prompt", "Prompt (tokens)", True, one_two_five(1, 6), brief="Prompt"),
+        Field("output", "Output (tokens)", True, one_two_five(1, 5), brief="Output"),
+        Field("batch", "Sequences at once", True, powers_of_two(12), brief="At once"),
         Field(
             "context",
             "Context (tokens)",
             True,
             one_two_five(2, 6),
             help="Cached tokens a sequence at which decode and memory are evaluated.",
+            brief="Context",
         ),
         Field("bandwidth_gbs", "Bandwidth (GB/s)", False, one_two_five(1, 4)),
         Field("peak_tflops", "Matrix rate (TFLOPS)", False, one_two_five(-1, 4)),
@@ -188,25 +193,35 @@ def number_field(
     ``disabled`` is the reason why the field cannot apply; empty where it can.
     """
     field = FIELDS[name]
+    _entry(field, preset, disabled)
     if slider and field.steps:
-        left, right = st.columns([2, 3], vertical_alignment="bottom", gap="small")
-        with left:
-            _entry(field, preset, disabled)
-        with right:
-            slider_view(name, preset, place="panel", labelled=False)
-    else:
-        _entry(field, preset, disabled)
+        slider_view(name, preset, place="panel", labelled=False)
     if value_of(name) is not None and (preset is not None or note):
         said = f"Preset: {_plain(_shown(preset, field), field)}" if preset is not None else "Preset: none"
         st.markdown(f":small[{said}{' · ' + note if note else ''}]")
 
 
-def _entry(field: Field, preset: float | None, disabled: str) -> None:
+def pair(presets: Mapping[str, float]) -> None:
+    """Two fields that stand side by side; below both, once either is changed, what their presets say."""
+    for name, preset in presets.items():
+        _entry(FIELDS[name], preset, "", beside=True)
+    changed = [
+        _plain(_shown(preset, FIELDS[name]), FIELDS[name])
+        for name, preset in presets.items()
+        if value_of(name) is not None
+    ]
+    if changed:
+        st.markdown(f":small[Preset{'s' if len(changed) > 1 else ''}: {' and '.join(changed)}]")
+
+
+def _entry(field: Field, preset: float | None, disabled: str, *, beside: bool = False) -> None:
     held = value_of(field.name)
     view = measures.view(field.name, field.label)
     label = field.label if view is None else view.label
+    # On a visit's first run the field takes what the address says only when it is drawn.
+    changed = held is not None or (not state.panel_stands() and field.name in st.query_params)
     look: dict[str, Any] = {
-        "label": f"{label}{' · changed' if held is not None else ''}",
+        "label": f"{(beside and field.brief) or label} · changed" if changed else label,
         "value": None,
         "placeholder": _plain(_shown(preset, field), field) if preset is not None else "not set",
         "step": 1 if field.whole else None,

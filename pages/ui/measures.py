@@ -22,21 +22,18 @@ def chosen() -> units.Units:
 
 def control() -> None:
     """The switches at the panel's foot."""
-    left, right = st.columns([3, 4], gap="small")
-    with left:
-        _switch(
-            "Sizes in",
-            get_args(units.Sizes),
-            "sizes",
-            "GB is 10⁹ bytes, as makers sell memory; GiB is 2³⁰, as operating systems count. Bandwidths stay in GB/s.",
-        )
-    with right:
-        _switch(
-            "A user's speed in",
-            get_args(units.Speed),
-            "speed",
-            "How fast a reply comes after its first token: the time per token in ms, or each user's tokens/s.",
-        )
+    _switch(
+        "Sizes in",
+        get_args(units.Sizes),
+        "sizes",
+        "GB is 10⁹ bytes, as makers sell memory; GiB is 2³⁰, as operating systems count. Bandwidths stay in GB/s.",
+    )
+    _switch(
+        "A user's speed in",
+        get_args(units.Speed),
+        "speed",
+        "How fast a reply comes after its first token: the time per token in ms, or each user's tokens/s.",
+    )
 
 
 def _switch(label: str, names: Sequence[str], key: str, about: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import beside, fields, groups, measures, own, present, reading, state
-from pages.ui.fields import number_field, value_of
+from pages.ui.fields import value_of
 from pages.ui.places import DEFAULT
 from slmopt.specs.base import Sourced
 from slmopt.specs.library import library
@@ -24,22 +24,18 @@ def scenario_panel(held: Mapping[str, Any] | None) -> None:
     """Draw the panel. ``held``: what :func:`pages.ui.reading.values` said; None on a visit's first run.
 
     Then all fields are drawn, since only drawn fields take what the address says; later those of a closed group stay away
-    as long as none of them was changed.
+    as long as none of them was changed. Which fields stand side by side says page.css: a block for each pair would cost
+    the server and the browser more than the fields.
     """
     _version_mark()
     _choice("Model", "model", "models", own.models())
     _choice("Device", "device", "devices", own.devices(), forgets=(*groups.OF_THE_DEVICE, "fit"))
-    left, right = st.columns(2, gap="small")
-    with left:
-        _choice("Weights", "weights", "weights", own.weights(), forgets=groups.BITS)
-    with right:
-        _choice("Cache", "cache_k", "caches")
+    _choice("Weights", "weights", "weights", own.weights(), forgets=groups.BITS)
+    _choice("Cache", "cache_k", "caches")
     stands = reading.values() if held is None else held
     base = resolve(scenario({name: stands[name] for name in ("model", "device", "weights", "cache_k")}))
     for pair in (("prompt", "output"), ("batch", "context")):
-        for column, name in zip(st.columns(2, gap="small"), pair, strict=True):
-            with column:
-                number_field(name, _workload_preset(name))
+        fields.pair({name: _workload_preset(name) for name in pair})
     beside.buttons()
     groups.draw(base, stands, every=held is None)
     measures.control()
@@ -49,9 +45,8 @@ def scenario_panel(held: Mapping[str, Any] | None) -> None:
 def _version_mark() -> None:
     """Hidden fields that the address carries: the scenario's version, so that an old link keeps its meaning, and a fit."""
     st.session_state.setdefault("v", str(SCHEMA_VERSION))
-    with st.container(key="slm_version"):
-        st.text_input("Link version", key="v", bind="query-params")
-        st.text_input("Fit", value=None, key="fit", bind="query-params")
+    st.text_input("Link version", key="v", bind="query-params")
+    st.text_input("Fit", value=None, key="fit", bind="query-params")
 
 
 def _forget(key: str, names: Sequence[str]) -> None:
