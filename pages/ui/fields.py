@@ -21,17 +21,13 @@ from slmopt.words.glossary import help_for
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A nullable number of the scenario. ``steps`` are the slider's stops; none for fields without a slider.
-
-    ``brief`` names it where it stands beside another and has to say that it was changed.
-    """
+    """A nullable number of the scenario. ``steps`` are the slider's stops; none for fields without a slider."""
 
     name: str
     label: str
     whole: bool = False
     steps: tuple[float, ...] = ()
     help: str | None = None
-    brief: str = ""
 
 
 def one_two_five(first: int, last: int) -> tuple[float, ...]:
@@ -48,16 +44,15 @@ def powers_of_two(last: int) -> tuple[float, ...]:
 FIELDS = {
     field.name: field
     for field in (
-        Field("prompt", "Prompt (tokens)", True, one_two_five(1, 6), brief="Prompt"),
-        Field("output", "Output (tokens)", True, one_two_five(1, 5), brief="Output"),
-        Field("batch", "Sequences at once", True, powers_of_two(12), brief="At once"),
+        Field("prompt", "Prompt (tokens)", True, one_two_five(1, 6)),
+        Field("output", "Output (tokens)", True, one_two_five(1, 5)),
+        Field("batch", "Sequences at once", True, powers_of_two(12)),
         Field(
             "context",
             "Context (tokens)",
             True,
             one_two_five(2, 6),
             help="Cached tokens a sequence at which decode and memory are evaluated.",
-            brief="Context",
         ),
         Field("bandwidth_gbs", "Bandwidth (GB/s)", False, one_two_five(1, 4)),
         Field("peak_tflops", "Matrix rate (TFLOPS)", False, one_two_five(-1, 4)),
@@ -204,7 +199,7 @@ def number_field(
 def pair(presets: Mapping[str, float]) -> None:
     """Two fields that stand side by side; below both, once either is changed, what their presets say."""
     for name, preset in presets.items():
-        _entry(FIELDS[name], preset, "", beside=True)
+        _entry(FIELDS[name], preset, "")
     changed = [
         _plain(_shown(preset, FIELDS[name]), FIELDS[name])
         for name, preset in presets.items()
@@ -214,14 +209,14 @@ def pair(presets: Mapping[str, float]) -> None:
         st.markdown(f":small[Preset{'s' if len(changed) > 1 else ''}: {' and '.join(changed)}]")
 
 
-def _entry(field: Field, preset: float | None, disabled: str, *, beside: bool = False) -> None:
+def _entry(field: Field, preset: float | None, disabled: str) -> None:
     held = value_of(field.name)
     view = measures.view(field.name, field.label)
     label = field.label if view is None else view.label
     # On a visit's first run the field takes what the address says only when it is drawn.
     changed = held is not None or (not state.panel_stands() and field.name in st.query_params)
     look: dict[str, Any] = {
-        "label": f"{(beside and field.brief) or label} · changed" if changed else label,
+        "label": f"{label} · changed" if changed else label,
         "value": None,
         "placeholder": _plain(_shown(preset, field), field) if preset is not None else "not set",
         "step": 1 if field.whole else None,

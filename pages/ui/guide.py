@@ -15,13 +15,11 @@ def steps() -> None:
     """The three steps. They show once the browser has said that they were not closed before."""
     with st.container(key="slm_guide", border=True):
         _component()(key="slm_guide_close", data="close")
-        with st.container(horizontal=True, gap="medium"):
-            for number, step in enumerate(words.STEPS, start=1):
-                with st.container(key=f"slm_step_{number}", gap="xxsmall"):
-                    st.markdown(f"**{number} · {step.name}**  \n:small[{step.text}]")
-                    if step.page:
-                        entry = sitemap.entry(step.page)
-                        st.page_link(entry.file, label=f":small[{entry.title} →]")
+        for number, step in enumerate(words.STEPS, start=1):
+            st.markdown(f"**{number} · {step.name}**  \n:small[{step.text}]")
+        # Below the last step, which is the one that leads on.
+        entry = sitemap.entry(words.STEPS[-1].page)
+        st.page_link(entry.file, label=f":small[{entry.title} →]")
 
 
 def again() -> None:

@@ -7,15 +7,18 @@ shows them as the thumb passes. The exact answer follows from the server on rele
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import streamlit as st
 
 from pages.ui import ahead, chart, pins, state
+from slmopt.specs.scenario import Scenario
 from slmopt.words import units
+
+_ANSWERED = "_slmopt_answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +38,20 @@ def slider(
 
     def take() -> None:
         told = st.session_state[key].get("moved")
-        if isinstance(told, dict) and 0 <= int(told.get("stop", -1)) < len(stops.values):
+        if not isinstance(told, dict):
+            return
+        # Kept apart, since reading a component's own state costs as much as drawing a field.
+        st.session_state.setdefault(_ANSWERED, {})[key] = told.get("stamp")
+        if 0 <= int(told.get("stop", -1)) < len(stops.values):
             moved(field, stops.values[int(told["stop"])])
 
-    held = st.session_state.get(key) or {}
-    told = held.get("moved") if hasattr(held, "get") else None
     data = {
         "label": stops.label,
         "labelled": labelled,
         "texts": stops.texts,
         "values": stops.values,
         "at": stops.at,
-        "answered": told.get("stamp") if isinstance(told, dict) else None,
+        "answered": st.session_state.get(_ANSWERED, {}).get(key),
         "ahead": _ahead(field),
     }
     _component()(key=key, data=chart.encode(data), on_moved_change=take)
@@ -57,11 +62,16 @@ def _ahead(field: str) -> dict[str, Any] | None:
     page = state.foretold()
     if page not in ahead.FORESEEN or state.error():
         return None
-    values = state.current().model_dump(mode="json", exclude_defaults=True, exclude={field})
-    beside = {one.name: one.result.model_dump(mode="json", exclude_defaults=True) for one in pins.pinned()}
+    values = {name: value for name, value in _written(state.current()).items() if name != field}
+    beside = {one.name: _written(one.result) for one in pins.pinned()}
     asked: dict[str, Any] = {"page": page, "field": field, "scenario": values}
     more = {"pinned": beside, "choices": state.own_choices(), **units.now().unusual}
     return asked | {name: part for name, part in more.items() if part}
+
+
+@lru_cache(maxsize=64)
+def _written(scenario: Scenario) -> Mapping[str, Any]:
+    return scenario.model_dump(mode="json", exclude_defaults=True)
 
 
 @cache

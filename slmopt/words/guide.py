@@ -14,7 +14,7 @@ from slmopt.words.overview import MARK
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the guide: its name, what to do, and the page to go to; empty where it is this one."""
+    """One step of the guide: its name, what to do, and the page that it leads to; empty where it stays on this one."""
 
     name: str
     text: str
