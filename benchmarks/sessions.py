@@ -3,8 +3,8 @@
     python -m benchmarks.sessions [--sessions N] [--seconds S] [--copies N] [--page NAME] [--each-page]
     python -m benchmarks.sessions --soak [--minutes M]
 
-Each session opens a page, waits a second, moves a slider by one stop, and so on; while it does so it asks for the figures
-ahead that a browser asks for. A sample runs from the message that asks for a run to the message that says that it has
+Each session comes with a scenario of its own, waits a second, moves a slider by one stop, and so on; while it does so it
+asks for the figures ahead that a browser asks for. A sample runs from the message that asks for a run to the message that says that it has
 finished, at the visitor's end. Visitors live in a process of their own; how busy both sides are is told beside the
 times, since on few cores they take time from each other. The floor is a bare app of one slider and one chart.
 
@@ -73,11 +73,11 @@ def pages(only: Sequence[str] | None = None) -> list[str]:
 
 
 async def _visit(
-    server: Server, page: str, load: Load, begun: asyncio.Barrier, starts: float, until: float
+    server: Server, page: str, number: int, load: Load, begun: asyncio.Barrier, starts: float, until: float
 ) -> None:
-    chance = np.random.default_rng(round(1e3 * starts))
+    chance = np.random.default_rng(number)
     began = time.perf_counter()
-    async with Visitor.arrive(server.address, page) as visitor:
+    async with Visitor.arrive(server.address, page, scenario_of(number)) as visitor:
         load.opened.append(time.perf_counter() - began)
         await begun.wait()
         began = time.perf_counter()
@@ -89,6 +89,11 @@ async def _visit(
         await visitor.leave_slider()
         load.ahead += visitor.ahead_seconds
         load.ahead_bytes += visitor.ahead_bytes
+
+
+def scenario_of(number: int) -> str:
+    """The link by which a visitor comes: nobody's figures are those of another, so nobody has them drawn before."""
+    return f"prompt={1000 + 37 * number}"
 
 
 def place(number: int, pages: int, servers: int) -> tuple[int, int]:
@@ -103,7 +108,7 @@ async def _visit_all(servers: Sequence[Server], paths: Sequence[str], sessions: 
         for number in range(sessions):
             starts = _BEGUN_WITHIN * seconds * number / sessions
             page, server = place(number, len(paths), len(servers))
-            group.create_task(_visit(servers[server], paths[page], load, begun, starts, seconds))
+            group.create_task(_visit(servers[server], paths[page], number, load, begun, starts, seconds))
             await asyncio.sleep(0.05)
         busy = [psutil.Process(), *(psutil.Process(server.pid) for server in servers)]
         await begun.wait()
@@ -181,7 +186,7 @@ def report(
             servers = [stack.enter_context(running("app.py")) for _ in range(count)]
             for server in servers:
                 # What a page needs once a server is no visitor's wait.
-                measure([server], paths, len(paths), 2)
+                measure([server], paths, len(paths), 0.1)
             good = _report(servers, [[path] for path in paths] if each else [paths], sessions, seconds)
         kept = good if count == copies else kept
     return kept

@@ -130,8 +130,11 @@ def _answer(
     chosen: Choices,
     read_in: units.Units,
 ) -> bytes:
-    with turns.TURNS.turn(), units.using(read_in):
-        found = foreseen(page, held, field, values, pinned, chosen)
+    found = []
+    for value in values:
+        # A turn for each: whoever waits for a page goes between them.
+        with turns.TURNS.turn(), units.using(read_in):
+            found += foreseen(page, held, field, [value], pinned, chosen)
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
 
 

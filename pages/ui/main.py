@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import (
+    beginning,
     chart,
     fields,
     handing,
@@ -15,27 +16,14 @@ from pages.ui import (
     panel,
     parts,
     present,
-    process,
-    quick_state,
     reading,
     sitemap,
     state,
     turns,
 )
-from slmopt.advice.plan import plan
-from slmopt.theory.evaluation import evaluate
 from slmopt.words import units
 
 HERE = Path(__file__).resolve().parent
-
-
-@st.cache_resource(show_spinner=False)
-def settle() -> None:
-    """Load what lives as long as the server, whatever page a visitor opens first: libraries, presets, a first answer."""
-    quick_state.install()
-    evaluate(state.current())
-    plan(state.current())
-    process.settle()
 
 
 def navigation() -> st.Page:
@@ -54,14 +42,14 @@ def main() -> None:
     """Draw the frame, the page and the panel: the page first, so that its figures are painted before the fields."""
     st.set_page_config(page_title="slmopt", page_icon=str(HERE / "assets" / "icon.svg"), layout="wide")
     login.ask()
-    if fields.forget_infinite():
+    if not state.panel_stands() and fields.forget_infinite():
         st.rerun()
     page = navigation()
-    settle()
+    beginning.settle()
     units.use(measures.chosen())
     # By its address: the picture itself would come along with every run.
     st.logo("/app/static/logo.svg")
-    st.html(HERE / "assets" / "page.css")
+    st.html(beginning.style())
     chart.begin_page()
     # The default page's own address is empty.
     state.enter(page.url_path or sitemap.PAGES[0].url_path)

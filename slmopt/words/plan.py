@@ -131,7 +131,8 @@ def here(trial: Trial) -> str:
     """What the technique does here, short."""
     if trial.gain is None:
         return trial.change.what
-    gains = [_gain_words(metric, value(trial, metric)) for metric in METRICS if metric in trial.helps]
+    helps = trial.helps
+    gains = [_gain_words(metric, value(trial, metric)) for metric in METRICS if metric in helps]
     losses = [
         _gain_words(metric, value(trial, metric)) for metric in METRICS if value(trial, metric) <= 1 / WORTH
     ]
