@@ -36,7 +36,7 @@ with right:
 
 economy.section(evaluation, economical)
 
-parts.arithmetic([*words.arithmetic(view), *economy.arithmetic(evaluation)])
+parts.arithmetic(lambda: [*words.arithmetic(view), *economy.arithmetic(evaluation)])
 parts.data_section()
-parts.sources(source_lines(evaluation))
+parts.sources(lambda: source_lines(evaluation))
 parts.next_link("What do users wait for when requests come as they please?", "simulate")

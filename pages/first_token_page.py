@@ -36,7 +36,7 @@ with left:
 with right:
     chart(gaps)
 
-parts.arithmetic(arithmetic.first_token(evaluation, at_once))
+parts.arithmetic(lambda: arithmetic.first_token(evaluation, at_once))
 parts.data_section()
-parts.sources(source_lines(evaluation))
+parts.sources(lambda: source_lines(evaluation))
 parts.next_link("Would drafting pay here?", "speculation")

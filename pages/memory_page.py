@@ -39,7 +39,7 @@ if rules := rule_lines(evaluation.capacity):
 
 holding.section(scenario, setup)
 
-parts.arithmetic(arithmetic.capacity_lines(evaluation))
+parts.arithmetic(lambda: arithmetic.capacity_lines(evaluation))
 parts.data_section()
-parts.sources(source_lines(evaluation))
+parts.sources(lambda: source_lines(evaluation))
 parts.next_link("What does a long prompt cost the first token?", "first-token")

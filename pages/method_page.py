@@ -44,5 +44,5 @@ with st.container(gap="small"):
 st.markdown("#### Terms")
 st.markdown("\n".join(f"- **{term.name}**: {term.meaning}" for term in TERMS))
 
-parts.sources(words.REFERENCES)
+parts.sources(lambda: words.REFERENCES)
 parts.next_link("What limits this model here?", "overview")

@@ -27,8 +27,8 @@ with right:
     chart(memory)
 
 case_picker()
-parts.arithmetic(arithmetic.overview(evaluation))
+parts.arithmetic(lambda: arithmetic.overview(evaluation))
 parts.data_section()
-parts.sources(source_lines(evaluation))
+parts.sources(lambda: source_lines(evaluation))
 parts.next_link("Where does the batch move this model on the roofline?", "roofline")
 guide.again()

@@ -42,7 +42,7 @@ phase = parts.segments(
 )
 chart(operators[list(PHASES).index(phase)])
 
-parts.arithmetic(words.arithmetic(view))
+parts.arithmetic(lambda: words.arithmetic(view))
 parts.data_section()
-parts.sources(source_lines(evaluation))
+parts.sources(lambda: source_lines(evaluation))
 parts.next_link("What does each further sequence bring, and cost?", "batching")

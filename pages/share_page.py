@@ -33,5 +33,5 @@ with st.container(gap="small"):
     st.markdown(words.FILE)
     handing.scenario_file(scenario)
 
-parts.sources(source_lines(evaluate(scenario)))
+parts.sources(lambda: source_lines(evaluate(scenario)))
 parts.next_link("How are these numbers found, and where do they fail?", "method", share=False)

@@ -44,9 +44,9 @@ def page() -> None:
                 chart(picture)
     runs.how_many(scenario, asked, trace)
 
-    parts.arithmetic([line for one in found for line in words.arithmetic(one)])
+    parts.arithmetic(lambda: [line for one in found for line in words.arithmetic(one)])
     parts.data_section()
-    parts.sources([*source_lines(evaluation), *words.SOURCES])
+    parts.sources(lambda: [*source_lines(evaluation), *words.SOURCES])
     parts.next_link("What fills the memory, and what would free it?", "memory")
 
 

@@ -1,5 +1,7 @@
 """Speculation: would drafting pay here?"""
 
+from functools import partial
+
 import streamlit as st
 
 from pages.ui import acceptance_entry, beside, drawn, parts, state
@@ -53,7 +55,7 @@ with right:
     chart(cost)
 acceptance_entry.printed(evaluation.setup, found.draft_tokens)
 
-parts.arithmetic(arithmetic.speculation(evaluation, found))
+parts.arithmetic(partial(arithmetic.speculation, evaluation, found))
 parts.data_section()
-parts.sources(source_lines(evaluation))
+parts.sources(lambda: source_lines(evaluation))
 parts.next_link("Which technique first?", "plan")

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -75,10 +75,11 @@ def segments(label: str, names: Mapping[Choice, str], default: Choice, key: str)
     return picked or default
 
 
-def arithmetic(lines: str | Sequence[str]) -> None:
-    """The closed section that shows how the numbers came about; one line of Markdown a step."""
-    with st.expander("Show the arithmetic", key="slm_arithmetic"):
-        st.markdown(lines if isinstance(lines, str) else "\n\n".join(lines))
+def arithmetic(lines: Callable[[], Sequence[str]]) -> None:
+    """The closed section that shows how the numbers came about; one line of Markdown a step, asked for once it is open."""
+    section = st.expander("Show the arithmetic", key="slm_arithmetic", on_change="rerun")
+    if section.open:
+        section.markdown("\n\n".join(lines()))
 
 
 def data_section() -> None:
@@ -108,10 +109,11 @@ def data_table(table: pd.DataFrame, file_name: str) -> None:
     )
 
 
-def sources(lines: Sequence[str]) -> None:
-    """The closed section that says where numbers come from; one source a line of Markdown."""
-    with st.expander("Sources", key="slm_sources"):
-        st.markdown("\n".join(f"- {line}" for line in lines))
+def sources(lines: Callable[[], Sequence[str]]) -> None:
+    """The closed section that says where numbers come from; one source a line of Markdown, asked for once it is open."""
+    section = st.expander("Sources", key="slm_sources", on_change="rerun")
+    if section.open:
+        section.markdown("\n".join(f"- {line}" for line in lines()))
 
 
 def next_link(label: str, page: str, *, share: bool = True) -> None:

@@ -11,12 +11,18 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import groups
 
 GROUPS = {group.key: group for group in groups.GROUPS}
+UNFOLDED = ("slm_arithmetic", "slm_sources")
 MAIN = Path(__file__).resolve().parents[2] / "pages" / "ui" / "main.py"
 
 
-def open_page(page: str, **address: str) -> AppTest:
-    """The page (its file's stem) as it stands when the address carries these parameters."""
+def open_page(page: str, *, unfolded: bool = True, **address: str) -> AppTest:
+    """The page (its file's stem) as it stands when the address carries these parameters.
+
+    ``unfolded``: with arithmetic and sources, which a page writes only for those who open them.
+    """
     app = AppTest.from_file(str(MAIN), default_timeout=60)
+    for section in UNFOLDED if unfolded else ():
+        app.session_state[section] = True
     for name, value in address.items():
         app.query_params[name] = value
     app.run()

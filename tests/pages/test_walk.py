@@ -18,7 +18,7 @@ from slmopt.specs.base import SpecError
 from slmopt.specs.library import library, preset_root
 from slmopt.specs.scenario import Scenario, scenario
 from slmopt.specs.setup import resolve
-from tests.pages.app import MAIN
+from tests.pages.app import MAIN, UNFOLDED
 
 STEPS = int(os.environ.get("SLMOPT_WALK_STEPS", "30"))
 SEED = int(os.environ.get("SLMOPT_WALK_SEED", "0"))
@@ -61,6 +61,8 @@ class Walk:
         self.entered: dict[str, Any] = {}
         self.valid = scenario(dict(state.HOUSE_TARGETS))
         self.app = AppTest.from_file(str(MAIN), default_timeout=60)
+        for section in UNFOLDED:
+            self.app.session_state[section] = True
         self.app.run()
         self.page = "overview_page"
 
@@ -239,6 +241,8 @@ class Walk:
 
     def open(self, address: dict[str, str]) -> None:
         self.app = AppTest.from_file(str(MAIN), default_timeout=60)
+        for section in UNFOLDED:
+            self.app.session_state[section] = True
         for name, value in address.items():
             self.app.query_params[name] = value
         self.app.run()
