@@ -55,6 +55,20 @@ def test_an_address_brings_the_articles_server():
     assert "context 4,000" in shown
 
 
+def test_fields_that_a_link_changes_say_so_on_the_first_run():
+    app = AppTest.from_file(str(MAIN), default_timeout=60)
+    app.query_params["prompt"], app.query_params["output"] = "700", "300"
+    app.run()
+    first = [app.number_input(key=key).label for key in ("prompt", "output", "batch")]
+    assert first == ["Prompt (tokens) · changed", "Output (tokens) · changed", "Sequences at once"]
+    assert "Presets: 2,000 and 200" in said(app)
+    app.run()
+    assert [app.number_input(key=key).label for key in ("prompt", "output", "batch")] == first
+    app.number_input(key="output").set_value(None).run()
+    assert app.number_input(key="output").label == "Output (tokens)"
+    assert "Preset: 2,000" in said(app)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_speaks_of_the_scenario_in_the_address(page):
     shown = said(open_page(page, **SERVER_ADDRESS))
