@@ -42,7 +42,7 @@ def main() -> None:
     """Draw the frame, the page and the panel: the page first, so that its figures are painted before the fields."""
     st.set_page_config(page_title="slmopt", page_icon=str(HERE / "assets" / "icon.svg"), layout="wide")
     login.ask()
-    if not state.panel_stands() and fields.forget_infinite():
+    if fields.forget_infinite():
         st.rerun()
     page = navigation()
     beginning.settle()

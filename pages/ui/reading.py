@@ -14,6 +14,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from pages.ui import fields, own, places
+from pages.ui.field_list import FIELDS
 from pages.ui.places import DEFAULT
 from slmopt.specs.base import Sourced
 from slmopt.specs.library import find, library
@@ -46,7 +47,7 @@ def values() -> dict[str, Any]:
         held = st.session_state.get(name)
         chosen[name] = held if held in units[1:] else None
     chosen["calibration"] = st.session_state.get("fit") or None
-    numbers = {name: fields.value_of(name) for name in fields.FIELDS if name not in places.NUMBERS}
+    numbers = {name: fields.value_of(name) for name in FIELDS if name not in places.NUMBERS}
     model = find("model", presets.models, chosen["model"])
     return {**chosen, **numbers, **places.values(chosen["engine"] or DEFAULT.engine, model)}
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import streamlit as st
 
 from pages.ui import fields, own, state
+from pages.ui.field_list import FIELDS
 from pages.ui.places import DEFAULT
 from pages.ui.reading import AUTO, NO_DRAFT, PLAIN, SAME
 from slmopt.specs.base import Sourced, SpecError
@@ -37,7 +38,7 @@ def take(wanted: Scenario) -> list[str]:
     lost: list[str] = []
     for name in _CHOICES:
         _choose(name, getattr(wanted, name), lost)
-    for name in fields.FIELDS:
+    for name in FIELDS:
         value = getattr(wanted, name)
         usual = {getattr(DEFAULT, name), state.HOUSE_TARGETS.get(name)}
         st.session_state[name] = None if value in usual else value
@@ -54,7 +55,7 @@ def take(wanted: Scenario) -> list[str]:
     _take_host(wanted.host)
     st.session_state["full_windows"] = bool(wanted.full_windows)
     st.session_state["fit"] = None if wanted.calibration is None else wanted.calibration.text()
-    held = {*_CHOICES, *fields.FIELDS, *_PLAIN, *_UNITS, *_APART}
+    held = {*_CHOICES, *FIELDS, *_PLAIN, *_UNITS, *_APART}
     lost += [
         not_in_panel(name, getattr(wanted, name))
         for name in Scenario.model_fields
@@ -83,7 +84,7 @@ def address() -> dict[str, str]:
     host = st.session_state.get("host")
     if host is not None and host != library().devices[HOST].name:
         said["host"] = str(host)
-    for name in fields.FIELDS:
+    for name in FIELDS:
         value = fields.value_of(name)
         if value is not None:
             said[name] = str(int(value)) if value == int(value) else repr(value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -47,7 +47,10 @@ class Runs:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._kept: OrderedDict[object, Any] = OrderedDict()
-        self._sizes: dict[object, int] = {}
+        self._arrays: dict[object, dict[int, int]] = {}
+        # Entries share arrays, such as a run's outcome and the figures of several: each is counted once.
+        self._holders: Counter[int] = Counter()
+        self._bytes = 0
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
 
@@ -63,26 +66,39 @@ class Runs:
                 return found
         made = make()
         with self._lock:
+            # Somebody else may have made the same meanwhile.
+            self._drop(key)
             self._kept[key] = made
-            self._kept.move_to_end(key)
-            self._sizes[key] = array_bytes(made)
-            while len(self._kept) > 1 and (
-                len(self._kept) > MOST_RUNS or sum(self._sizes.values()) > self._most_bytes
-            ):
-                gone, _ = self._kept.popitem(last=False)
-                del self._sizes[gone]
+            self._arrays[key] = arrays(made)
+            for one, size in self._arrays[key].items():
+                self._bytes += 0 if self._holders[one] else size
+                self._holders[one] += 1
+            while len(self._kept) > 1 and (len(self._kept) > MOST_RUNS or self._bytes > self._most_bytes):
+                self._drop(next(iter(self._kept)))
         return made
 
+    def _drop(self, key: object) -> None:
+        self._kept.pop(key, None)
+        for one, size in self._arrays.pop(key, {}).items():
+            self._holders[one] -= 1
+            if not self._holders[one]:
+                del self._holders[one]
+                self._bytes -= size
 
-def array_bytes(made: object) -> int:
-    """Bytes of all arrays in a record and its parts."""
+
+def arrays(made: object) -> dict[int, int]:
+    """Bytes of each array in a record and its parts, by the array's identity."""
     if isinstance(made, np.ndarray):
-        return made.nbytes
+        return {id(made): made.nbytes}
+    parts: Iterable[object] = ()
     if isinstance(made, tuple):
-        return sum(map(array_bytes, made))
-    if is_dataclass(made):
-        return sum(array_bytes(getattr(made, part.name)) for part in fields(made))
-    return 0
+        parts = made
+    elif is_dataclass(made):
+        parts = (getattr(made, part.name) for part in fields(made))
+    found: dict[int, int] = {}
+    for part in parts:
+        found |= arrays(part)
+    return found
 
 
 RUNS: Final = Runs()

@@ -61,12 +61,37 @@ def test_fields_that_a_link_changes_say_so_on_the_first_run():
     app.run()
     first = [app.number_input(key=key).label for key in ("prompt", "output", "batch")]
     assert first == ["Prompt (tokens) · changed", "Output (tokens) · changed", "Sequences at once"]
-    assert "Presets: 2,000 and 200" in said(app)
+    assert "Preset: prompt 2,000, output 200" in said(app)
     app.run()
     assert [app.number_input(key=key).label for key in ("prompt", "output", "batch")] == first
     app.number_input(key="output").set_value(None).run()
     assert app.number_input(key="output").label == "Output (tokens)"
-    assert "Preset: 2,000" in said(app)
+    assert "Preset: prompt 2,000]" in said(app)
+
+
+@pytest.mark.parametrize("text", ["abc", "", "7.5", "nan", "1e999"])
+def test_what_a_field_does_not_take_from_a_link_is_no_change(text):
+    app = AppTest.from_file(str(MAIN), default_timeout=60)
+    app.query_params["prompt"] = text
+    app.run()
+    assert not app.exception
+    field = app.number_input(key="prompt")
+    assert (field.value is not None) == field.label.endswith("changed")
+
+
+def test_a_link_in_other_units_shows_its_values_at_once():
+    app = AppTest.from_file(str(MAIN), default_timeout=60)
+    for name, text in {
+        "sizes": "GiB",
+        "speed": "tokens/s",
+        "capacity_gb": "48",
+        "target_tpot_ms": "25",
+    }.items():
+        app.query_params[name] = text
+    app.run()
+    memory, speed = (app.number_input(key=f"_view_{name}") for name in ("capacity_gb", "target_tpot_ms"))
+    assert (memory.label, round(memory.value, 4)) == ("Memory (GiB) · changed", 44.7035)
+    assert (speed.label, speed.value) == ("Each user (tokens/s) · changed", 40)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pages.ui.simulated_runs import MOST_RUNS, Runs, array_bytes
+from pages.ui.simulated_runs import MOST_RUNS, Runs, arrays
 
 
 @dataclass
@@ -24,9 +24,20 @@ def a_run(kilobytes: int) -> Whole:
 
 
 def test_arrays_are_counted_through_all_parts():
-    assert array_bytes(a_run(10)) == 10 * 1024
-    assert array_bytes((a_run(10), a_run(5))) == 15 * 1024
-    assert array_bytes("no record") == 0
+    assert sum(arrays(a_run(10)).values()) == 10 * 1024
+    assert sum(arrays((a_run(10), a_run(5))).values()) == 15 * 1024
+    assert arrays("no record") == {}
+
+
+def test_arrays_that_entries_share_are_counted_once():
+    runs, shared = Runs(most_bytes=25 * 1024), a_run(20)
+    for key in ("outcome", "its figures", "in other units"):
+        runs.get(key, lambda: (shared,))
+    assert len(runs) == 3
+    runs.get("other", lambda: a_run(10))
+    assert len(runs) == 1
+    runs.get("more", lambda: a_run(10))
+    assert len(runs) == 2
 
 
 def test_a_run_that_was_asked_before_is_not_made_again():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pages.ui import fields, state
+from pages.ui import state
+from pages.ui.field_list import FIELDS
 from slmopt.specs.library import library
 from slmopt.theory.evaluation import evaluate
 from slmopt.words import guide
@@ -61,4 +62,4 @@ def test_the_panel_explains_its_terms_from_the_glossary():
         assert told[label] == help_for(label), label
     assert told["Engine"] == help_for("Engine")
     # What a field says of itself is more than the term.
-    assert told["Context (tokens)"] == fields.FIELDS["context"].help
+    assert told["Context (tokens)"] == FIELDS["context"].help

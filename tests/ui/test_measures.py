@@ -8,7 +8,8 @@ import re
 
 import pytest
 
-from pages.ui import ahead, fields, measures
+from pages.ui import ahead, measures
+from pages.ui.field_list import FIELDS
 from pages.ui.sitemap import PAGES
 from slmopt.advice.nearest import smallest_changes
 from slmopt.advice.order import stack
@@ -59,7 +60,7 @@ def test_what_a_slider_foresees_is_in_the_reader_s_units():
         (drawn,) = ahead.foreseen("memory", held, "batch", [8])
     assert "GiB" in drawn["memory_what_ifs"]
     assert "slm_unseen" not in drawn
-    assert fields.FIELDS["capacity_gb"].label.endswith("(GB)")
+    assert FIELDS["capacity_gb"].label.endswith("(GB)")
 
 
 def test_readers_of_different_units_share_no_cached_words():
