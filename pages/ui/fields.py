@@ -19,19 +19,18 @@ from slmopt.words import numbers
 from slmopt.words.glossary import help_for
 
 
-def forget_infinite() -> bool:
-    """Take whole numbers that are not finite out of the address, over which Streamlit's own field raises.
+def without_infinite() -> dict[str, str] | None:
+    """The address without whole numbers that are not finite, over which Streamlit's own field raises; None where it has none.
 
-    Returns whether there were any: the run then has to begin anew, since fields take the address as it was at its start.
+    A page that fields are bound to may not take them out itself, so it has to be gone to anew.
     """
-    found = [
-        name
-        for name, text in st.query_params.items()
-        if name in FIELDS and FIELDS[name].whole and _infinite(text)
-    ]
-    for name in found:
-        del st.query_params[name]
-    return bool(found)
+    asked = st.query_params.to_dict()
+    kept = {
+        name: text
+        for name, text in asked.items()
+        if not (name in FIELDS and FIELDS[name].whole and _infinite(text))
+    }
+    return None if len(kept) == len(asked) else kept
 
 
 def _infinite(text: str) -> bool:

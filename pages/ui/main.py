@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from pages.ui import (
     beginning,
@@ -42,9 +43,10 @@ def main() -> None:
     """Draw the frame, the page and the panel: the page first, so that its figures are painted before the fields."""
     st.set_page_config(page_title="slmopt", page_icon=str(HERE / "assets" / "icon.svg"), layout="wide")
     login.ask()
-    if fields.forget_infinite():
-        st.rerun()
     page = navigation()
+    mended = fields.without_infinite()
+    if mended is not None:
+        _go_anew(page, mended)
     beginning.settle()
     units.use(measures.chosen())
     # By its address: the picture itself would come along with every run.
@@ -68,6 +70,18 @@ def main() -> None:
         _panel(held)
     if reading.values() != held:
         st.rerun()
+
+
+def _go_anew(page: st.Page, address: Mapping[str, str]) -> None:
+    """To the page with this address; where that cannot be, a sentence says why, since no field could be drawn."""
+    try:
+        st.switch_page(page, query_params=address)
+    except StreamlitAPIException:
+        # Back in the browser's history, while fields that stand in the address hold something.
+        parts.error_box(
+            "A number in this address has no end: go forward again, or take it out of the address."
+        )
+        st.stop()
 
 
 def _panel(held: Mapping[str, Any] | None) -> None:

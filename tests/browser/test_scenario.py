@@ -120,3 +120,21 @@ def test_the_zoom_outlives_a_wrong_entry(driver):
     driver.enter(BANDWIDTH, 900)
     assert driver.chart_ranges()["xaxis"] == pytest.approx(zoomed["xaxis"], rel=1e-6)
     assert driver.errors == []
+
+
+def test_an_endless_number_in_the_address_leaves_the_page_and_all_else_of_it(driver):
+    driver.goto("memory", prompt="inf", batch=7)
+    assert driver.field(BATCH).input_value() == "7"
+    assert "/memory" in driver.page.url
+    assert "inf" not in driver.query()
+    driver.open_page("Plan")
+    told = driver.scenario_text()
+    # The entry that the visitor came by still stands in the browser's history.
+    driver.page.evaluate("history.pushState({}, '', '/memory?prompt=inf&batch=5')")
+    with driver.rerun():
+        driver.page.evaluate("window.dispatchEvent(new PopStateEvent('popstate'))")
+    assert driver.exceptions() == []
+    assert "has no end" in driver.main_text()
+    driver.back()
+    assert driver.scenario_text() == told
+    assert driver.exceptions() == driver.errors == []
