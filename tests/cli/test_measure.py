@@ -124,18 +124,26 @@ def test_an_interrupt_loses_nothing_and_leaves_no_traceback(server, tmp_path):
         "--minutes",
         "5",
     ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "slmopt", "measure", *flags],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    until = time.monotonic() + 60
-    while time.monotonic() < until and (not out.exists() or len(out.read_text().splitlines()) < 8):
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=120)
+    # Started in the background, tests inherit that interrupts are ignored, and would hand it on.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "slmopt", "measure", *flags],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and (not out.exists() or len(out.read_text().splitlines()) < 8):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert (
         "stopped: what was measured is in rows.jsonl; the same command with --resume goes on with it" in err
