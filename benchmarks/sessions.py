@@ -4,9 +4,9 @@
     python -m benchmarks.sessions --soak [--minutes M]
 
 Each session comes with a scenario of its own, waits a second, moves a slider by one stop, and so on; while it does so it
-asks for the figures ahead that a browser asks for. A sample runs from the message that asks for a run to the message that says that it has
-finished, at the visitor's end. Visitors live in a process of their own; how busy both sides are is told beside the
-times, since on few cores they take time from each other. The floor is a bare app of one slider and one chart.
+asks for the figures ahead that a browser asks for. A sample runs from the message that asks for a run to the message that
+says that it has finished, at the visitor's end. Visitors live in a process of their own; how busy both sides are is told
+beside the times, since on few cores they take time from each other. The floor is a bare app of one slider and one chart.
 
 One copy of the dashboard computes on one core; a copy for each core is what docs/deployment.md advises for many visitors,
 who then stay at their copy as behind a balancer. The limit is held against those; one copy alone is told beside it.
@@ -34,6 +34,8 @@ from tests.browser.pages import URL_PATHS, name
 from tests.browser.server import Server, running
 
 SESSIONS = 30
+# Numbers of those who only make a server ready: far from those of who is measured.
+_READY_FROM = 10_000
 SECONDS = 30.0
 LIMIT_P95_MS = 150.0
 LIMIT_KB = 60.0
@@ -101,14 +103,18 @@ def place(number: int, pages: int, servers: int) -> tuple[int, int]:
     return number % pages, (number + number // math.lcm(pages, servers)) % servers
 
 
-async def _visit_all(servers: Sequence[Server], paths: Sequence[str], sessions: int, seconds: float) -> Load:
+async def _visit_all(
+    servers: Sequence[Server], paths: Sequence[str], sessions: int, seconds: float, first: int
+) -> Load:
     load = Load(sessions)
     begun = asyncio.Barrier(sessions + 1)
     async with asyncio.TaskGroup() as group:
         for number in range(sessions):
             starts = _BEGUN_WITHIN * seconds * number / sessions
             page, server = place(number, len(paths), len(servers))
-            group.create_task(_visit(servers[server], paths[page], number, load, begun, starts, seconds))
+            group.create_task(
+                _visit(servers[server], paths[page], first + number, load, begun, starts, seconds)
+            )
             await asyncio.sleep(0.05)
         busy = [psutil.Process(), *(psutil.Process(server.pid) for server in servers)]
         await begun.wait()
@@ -120,9 +126,14 @@ async def _visit_all(servers: Sequence[Server], paths: Sequence[str], sessions: 
     return load
 
 
-def measure(servers: Sequence[Server], paths: Sequence[str], sessions: int, seconds: float) -> Load:
-    """Sessions spread evenly over the pages at these addresses and over the servers, each moving a slider for this long."""
-    return asyncio.run(_visit_all(servers, paths, sessions, seconds))
+def measure(
+    servers: Sequence[Server], paths: Sequence[str], sessions: int, seconds: float, first: int = 0
+) -> Load:
+    """Sessions spread evenly over the pages at these addresses and over the servers, each moving a slider for this long.
+
+    ``first`` is the number of the first of them; each has the scenario of its number.
+    """
+    return asyncio.run(_visit_all(servers, paths, sessions, seconds, first))
 
 
 def _line(what: str, reruns: Sequence[Rerun], load: Load | None = None) -> str:
@@ -186,7 +197,7 @@ def report(
             servers = [stack.enter_context(running("app.py")) for _ in range(count)]
             for server in servers:
                 # What a page needs once a server is no visitor's wait.
-                measure([server], paths, len(paths), 0.1)
+                measure([server], paths, len(paths), 0.1, _READY_FROM)
             good = _report(servers, [[path] for path in paths] if each else [paths], sessions, seconds)
         kept = good if count == copies else kept
     return kept
