@@ -15,11 +15,12 @@ setup = resolve(state.current())
 found = model_file.read()
 as_read = setup.model if found is None else found.model
 model, problem = mend.mended_model(as_read)
-if model is not setup.model:
-    state.not_of_the_scenario_alone()
 own_format = found is not None and found.weights is not None
 told = None if found is None else found.weights or found.named_weights
 weights = told or setup.weights
+own = model is not setup.model or weights is not setup.weights
+if own:
+    state.not_of_the_scenario_alone()
 growth = cache_growth(model, *setup.cache, float(setup.scenario.depth))
 
 parts.scenario_line(words.scenario_line(model, found, weights, setup.cache_k))
@@ -27,7 +28,6 @@ parts.answer(words.answer(model, growth))
 parts.tiles([parts.Tile(*tile) for tile in words.tiles(model, weights, growth, own_format)])
 model_file.doorway()
 
-own = model is not setup.model or told is not None
 layers, grown, roles = (
     pictures.pictures(model, weights, growth) if own else drawn.figures("model", state.current())
 )
