@@ -17,8 +17,7 @@ def steps() -> None:
         _component()(key="slm_guide_close", data="close")
         for number, step in enumerate(words.STEPS, start=1):
             st.markdown(f"**{number} · {step.name}**  \n:small[{step.text}]")
-        # Below the last step, which is the one that leads on.
-        entry = sitemap.entry(words.STEPS[-1].page)
+        entry = sitemap.entry(words.LEADS_TO)
         st.page_link(entry.file, label=f":small[{entry.title} →]")
 
 

@@ -14,11 +14,10 @@ from slmopt.words.overview import MARK
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the guide: its name, what to do, and the page that it leads to; empty where it stays on this one."""
+    """One step of the guide: its name, and what to do."""
 
     name: str
     text: str
-    page: str = ""
 
 
 STEPS: Final = (
@@ -30,8 +29,10 @@ STEPS: Final = (
         "Read what limits it",
         "The large sentence names the cause. □ is a bound of physics, ○ what such devices reach, ◆ measured.",
     ),
-    Step("Follow the plan", "Which technique helps here, by how much, and which do nothing.", "plan"),
+    Step("Follow the plan", "Which technique helps here, by how much, and which do nothing."),
 )
+LEADS_TO: Final = "plan"
+"""The page at the end of the last step."""
 
 _NAMES: Final = {"ttft": "first token", "users": "users"}
 
