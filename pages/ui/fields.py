@@ -19,18 +19,13 @@ from slmopt.words import numbers
 from slmopt.words.glossary import help_for
 
 
-def without_infinite() -> dict[str, str] | None:
-    """The address without whole numbers that are not finite, over which Streamlit's own field raises; None where it has none.
+def endless() -> dict[str, str]:
+    """Whole numbers of the address that are not finite, over which Streamlit's own field raises, by their names.
 
     A page that fields are bound to may not take them out itself, so it has to be gone to anew.
     """
-    asked = st.query_params.to_dict()
-    kept = {
-        name: text
-        for name, text in asked.items()
-        if not (name in FIELDS and FIELDS[name].whole and _infinite(text))
-    }
-    return None if len(kept) == len(asked) else kept
+    asked = st.query_params.items()
+    return {name: text for name, text in asked if name in FIELDS and FIELDS[name].whole and _infinite(text)}
 
 
 def _infinite(text: str) -> bool:

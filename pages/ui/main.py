@@ -23,6 +23,7 @@ from pages.ui import (
     turns,
 )
 from slmopt.words import units
+from slmopt.words.measured_rows import marked
 
 HERE = Path(__file__).resolve().parent
 
@@ -44,14 +45,14 @@ def main() -> None:
     st.set_page_config(page_title="slmopt", page_icon=str(HERE / "assets" / "icon.svg"), layout="wide")
     login.ask()
     page = navigation()
-    mended = fields.without_infinite()
-    if mended is not None:
-        _go_anew(page, mended)
     beginning.settle()
     units.use(measures.chosen())
     # By its address: the picture itself would come along with every run.
     st.logo("/app/static/logo.svg")
     st.html(beginning.style())
+    endless = fields.endless()
+    if endless:
+        _go_anew(page, endless)
     chart.begin_page()
     # The default page's own address is empty.
     state.enter(page.url_path or sitemap.PAGES[0].url_path)
@@ -72,14 +73,16 @@ def main() -> None:
         st.rerun()
 
 
-def _go_anew(page: st.Page, address: Mapping[str, str]) -> None:
-    """To the page with this address; where that cannot be, a sentence says why, since no field could be drawn."""
+def _go_anew(page: st.Page, without: Mapping[str, str]) -> None:
+    """To the page, these left out of its address; where that cannot be, a sentence says why: no field could be drawn."""
+    kept = {name: text for name, text in st.query_params.items() if name not in without}
     try:
-        st.switch_page(page, query_params=address)
+        st.switch_page(page, query_params=kept)
     except StreamlitAPIException:
         # Back in the browser's history, while fields that stand in the address hold something.
+        told = " and ".join(f"{name} = {marked(text, 40)}" for name, text in without.items())
         parts.error_box(
-            "A number in this address has no end: go forward again, or take it out of the address."
+            f"This address says {told}, which no field can hold: go forward again, or take it out."
         )
         st.stop()
 
